@@ -1,0 +1,19 @@
+//! Reading JSON without building a tree.
+//!
+//! The work between agents is mostly carrying parts that this hop does not look into. So a
+//! request is scanned once: the envelope is read field by field, and a value that nobody asked
+//! for is validated and handed on as a range of the source text.
+
+mod compact;
+mod error;
+mod reader;
+mod scan;
+mod string;
+mod write;
+
+pub use compact::compact;
+pub use error::{ReadError, ReadErrorKind};
+pub use reader::{Object, Reader, Seen};
+pub use scan::Span;
+pub use string::decode;
+pub use write::{push_number, push_string, string_token};

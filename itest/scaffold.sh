@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# The project that `llamon new` writes builds, passes its own test, clippy and rustfmt as it is, and keeps nothing of
+# upstream; then the comment marker of one line is removed, nothing else, and upstream passes through.
+#
+# Needs what a user needs: cargo, and the network for the crates of the new project.
+set -euo pipefail
+
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+cd "$ROOT"
+
+MARKED='// .upstream_parts_policy("append")'
+# Numbers beyond a double, a duplicate key and an escape: what passes through must have the very same text.
+UPSTREAM='{"from":"upstream","n":1.0,"big":12345678901234567890123,"esc":"\u00e9","n":1.00}'
+
+# The generated project lives outside this repository, so it is told which toolchain we pin (no-op without rustup).
+RUSTUP_TOOLCHAIN="$(sed -n 's/^channel = "\(.*\)"$/\1/p' rust-toolchain.toml)"
+export RUSTUP_TOOLCHAIN
+# Lines of its log are read here.
+export NO_COLOR=1
+
+LLAMON="${CARGO_TARGET_DIR:-$ROOT/target}/debug/llamon"
+WORK="$(mktemp -d)"
+SERVER=""
+
+say() { printf -- '-- %s\n' "$*"; }
+fail() {
+    printf 'scaffold: %s\n' "$*" >&2
+    if [[ -s "$WORK/server.log" ]]; then
+        printf '%s\n' '-- the server said:' >&2
+        tail -n 40 "$WORK/server.log" >&2
+    fi
+    exit 1
+}
+
+stop_server() {
+    [[ -n "$SERVER" ]] || return 0
+    kill "$SERVER" 2>/dev/null || true
+    for _ in $(seq 100); do
+        kill -0 "$SERVER" 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -KILL "$SERVER" 2>/dev/null || true
+    wait "$SERVER" 2>/dev/null || true
+    SERVER=""
+}
+cleanup() {
+    stop_server
+    rm -rf "$WORK"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# Starts the project's server on a free port and sets URL to the first one that it prints.
+start_server() {
+    : >"$WORK/server.log"
+    LLAMON_ADDR=127.0.0.1:0 "$CARGO_TARGET_DIR/debug/hello-agent" </dev/null >"$WORK/server.log" 2>&1 &
+    SERVER=$!
+    URL=""
+    for _ in $(seq 200); do
+        URL="$(grep -o 'http://127\.0\.0\.1:[1-9][0-9]*[A-Za-z0-9/_.-]*' "$WORK/server.log" | sed -n 1p || true)"
+        [[ -z "$URL" ]] || return 0
+        kill -0 "$SERVER" 2>/dev/null || fail "the server ended before it printed a URL"
+        sleep 0.1
+    done
+    fail "the server printed no http://127.0.0.1:PORT within 20 s"
+}
+
+# Reads one JSON object and prints the elements of its member "data", one a line, as they are written.
+data_texts() {
+    awk '
+        { json = json $0 "\n" }
+        # Ends the element or the key that is being collected.
+        function flush_text() {
+            gsub(/^[ \t\r\n]+|[ \t\r\n]+$/, "", text)
+            if (depth == 2 && wanted && text != "") print text
+            text = ""
+        }
+        END {
+            n = length(json); depth = 0; quoted = 0; wanted = 0; text = ""; key = ""
+            for (i = 1; i <= n; i++) {
+                c = substr(json, i, 1)
+                if (quoted) {
+                    text = text c
+                    if (c == "\\") { i++; text = text substr(json, i, 1) }
+                    else if (c == "\"") { quoted = 0; if (depth == 1) { key = text; text = "" } }
+                } else if (c == "\"") { quoted = 1; if (depth == 1) text = c; else text = text c }
+                else if (c == "{" || c == "[") {
+                    depth++
+                    if (depth > 2) text = text c
+                    else { text = ""; wanted = (depth == 2 && key == "\"data\"" && c == "[") }
+                } else if (c == "}" || c == "]") {
+                    if (depth == 2) { flush_text(); wanted = 0 }
+                    else text = text c
+                    depth--
+                } else if (c == "," && depth == 2) flush_text()
+                else text = text c
+            }
+        }'
+}
+
+# Calls the server with one upstream object; DATA is then what the answer has as data, one text a line.
+call() {
+    local status=0
+    timeout 60 "$LLAMON" send "$URL" hi --data "$UPSTREAM" --json </dev/null >"$WORK/answer.json" || status=$?
+    [[ $status -eq 0 ]] || fail "llamon send ended with $status: $(cat "$WORK/answer.json")"
+    DATA="$(data_texts <"$WORK/answer.json")"
+}
+
+say "llamon new hello-agent"
+cargo build -q --locked -p llamon
+cargo run -q --locked -p llamon -- new hello-agent --dir "$WORK/project" --yes </dev/null
+PROJECT="$WORK/project"
+[[ -f "$PROJECT/Cargo.toml" ]] || PROJECT="$WORK/project/hello-agent"
+[[ -f "$PROJECT/Cargo.toml" ]] || fail "no Cargo.toml in the generated project: $(find "$WORK/project" | head -n 20)"
+
+# Both builds of the project share one folder inside target/.
+export CARGO_TARGET_DIR="$ROOT/target/scaffold"
+cd "$PROJECT"
+
+say "cargo fmt, build, test, clippy"
+cargo fmt --check
+cargo build -q
+cargo test -q
+cargo clippy -q --all-targets -- -D warnings
+
+say "replace: the answer keeps nothing of upstream"
+start_server
+call
+stop_server
+OWN="$DATA"
+[[ -n "$OWN" ]] || fail "the agent gave no data of its own: $(cat "$WORK/answer.json")"
+if grep -qF '"from":"upstream"' <<<"$OWN"; then
+    fail "upstream is in the answer's data: $OWN"
+fi
+
+say "removing the comment marker, nothing else"
+FOUND="$(grep -cF "$MARKED" src/main.rs || true)"
+[[ "$FOUND" == 1 ]] || fail "src/main.rs has $FOUND lines with $MARKED, not 1"
+cp src/main.rs "$WORK/before.rs"
+sed 's|^\([[:space:]]*\)// \(\.upstream_parts_policy("append")\)|\1\2|' "$WORK/before.rs" >src/main.rs
+CHANGED="$(diff "$WORK/before.rs" src/main.rs | grep '^[<>]' || true)"
+REMOVED="$(sed -n 's/^< [[:space:]]*//p' <<<"$CHANGED")"
+ADDED="$(sed -n 's/^> [[:space:]]*//p' <<<"$CHANGED")"
+[[ "$(wc -l <<<"$CHANGED")" == 2 && "$REMOVED" == "// $ADDED" ]] || fail "more than the marker changed: $CHANGED"
+printf '%s\n' "$CHANGED"
+
+say "append: upstream comes after the agent's own data, token for token"
+cargo build -q
+start_server
+call
+stop_server
+[[ "$(tail -n 1 <<<"$DATA")" == "$UPSTREAM" ]] || fail "the last data is not upstream's text: $DATA"
+[[ "$(sed '$d' <<<"$DATA")" == "$OWN" ]] || fail "before upstream stands not the agent's own data: $DATA, wanted $OWN"
+
+say "the scaffolded project works under both policies"
