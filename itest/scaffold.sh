@@ -42,6 +42,7 @@ stop_server() {
     kill -KILL "$SERVER" 2>/dev/null || true
     wait "$SERVER" 2>/dev/null || true
     SERVER=""
+    rm -f "$WORK/server.log"
 }
 cleanup() {
     stop_server

@@ -1,1 +1,57 @@
-//! placeholder
+//! A client for A2A 1.0 agents.
+//!
+//! ```no_run
+//! use llamon_client::{Client, Outgoing};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let inventory = Client::discover("http://127.0.0.1:8080/inventory").await?;
+//! let audit = Client::discover("http://127.0.0.1:8080/audit").await?;
+//!
+//! let reply = inventory.send("what is in the lock file?").await?;
+//! println!("{} and {} data parts", reply.text(), reply.data().len());
+//!
+//! // What one agent answered goes to the next one, data and files token for token.
+//! let mut events = audit.stream(Outgoing::new().with_payload(reply.payload())).await?;
+//! while let Some(event) = events.next().await {
+//!     println!("{:?}", event?.state());
+//! }
+//! println!("{}", events.finish().await?.text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`Client`] finds an agent by its card, speaks JSON-RPC or REST ([`Binding`]), and returns
+//! the types of `llamon-core`. Data parts are never parsed on the way.
+//!
+//! Sizes are bounded while an answer is read, every wait has a limit, redirects are not
+//! followed, no proxy is taken from the environment, and a card cannot send the client to an
+//! origin that nobody named ([`ClientBuilder::trust_origin`]).
+//!
+//! All futures need a tokio runtime with its time and I/O drivers on, and all of them can be
+//! dropped at any time; what that means is said at each method.
+
+mod address;
+mod answer;
+mod binding;
+mod builder;
+mod client;
+mod egress;
+mod error;
+mod folding;
+mod jsonrpc;
+mod outgoing;
+mod reply;
+mod rest;
+mod retry;
+mod sse;
+mod stream;
+mod tls;
+mod wire_error;
+
+pub use binding::Binding;
+pub use builder::ClientBuilder;
+pub use client::Client;
+pub use error::ClientError;
+pub use outgoing::Outgoing;
+pub use reply::Reply;
+pub use stream::EventStream;

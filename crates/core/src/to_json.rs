@@ -20,6 +20,7 @@ pub(crate) fn to_json(value: &(impl Serialize + ?Sized)) -> Result<String, Paylo
         .serialize(FiniteCheck)
         .map_err(|error| PayloadError::new(format!("the value cannot be JSON: {error}")))?;
     serde_json::to_string(value)
+        .map(crate::json::escape_line_separators)
         .map_err(|error| PayloadError::new(format!("the value cannot be JSON: {error}")))
 }
 

@@ -1,1 +1,52 @@
-//! placeholder
+//! `create_server`: turns an agent into a server that speaks A2A 1.0 over JSON-RPC and REST.
+//!
+//! ```no_run
+//! use llamon_core::a2a::{AgentCard, Skill};
+//! use llamon_server::{AgentError, Turn, create_server};
+//!
+//! async fn count(turn: Turn) -> Result<String, AgentError> {
+//!     Ok(format!("{} data parts arrived", turn.upstream().data().count()))
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let card = AgentCard::new("count", "Counts what arrives", "1.0.0")
+//!         .skill(Skill::new("count", "Count", "Counts data parts"));
+//!     create_server(card, count).await?.serve("127.0.0.1:8080").await?;
+//!     Ok(())
+//! }
+//! ```
+
+pub mod backend;
+
+mod agent;
+mod agent_error;
+mod answer;
+mod binding;
+mod builder;
+mod card;
+mod clock;
+mod composer;
+mod config_error;
+mod engine;
+mod handler;
+mod host;
+mod listen;
+mod scope;
+mod serve_error;
+mod server;
+mod turn;
+mod view;
+
+pub use agent::{Agent, ErasedAgent, FunctionKind, IntoAgent, StructKind};
+pub use agent_error::AgentError;
+pub use answer::{Answer, IntoAnswer};
+pub use builder::{ServerBuilder, create_server};
+pub use clock::Clock;
+pub use config_error::ConfigError;
+pub use handler::TaskVisibility;
+pub use host::{AgentHost, BoundHost};
+pub use scope::Scope;
+pub use serve_error::ServeError;
+pub use server::Server;
+pub use turn::{ArtifactWriter, Turn};

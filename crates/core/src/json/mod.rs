@@ -16,4 +16,5 @@ pub use error::{ReadError, ReadErrorKind};
 pub use reader::{Object, Reader, Seen};
 pub use scan::Span;
 pub use string::decode;
+pub(crate) use write::escape_line_separators;
 pub use write::{push_number, push_string, string_token};

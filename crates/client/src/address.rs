@@ -1,0 +1,170 @@
+//! URLs: which card, which interface, and whether it may be followed.
+
+use llamon_core::a2a::{AgentCard, AgentInterface, CARD_PATH, PROTOCOL_VERSION};
+use url::{Origin, Url};
+
+use crate::binding::{Binding, Endpoint};
+use crate::error::ClientError;
+
+/// Reads an `http` or `https` URL.
+pub(crate) fn parse(text: &str) -> Result<Url, ClientError> {
+    let text = text.trim();
+    let mut url = Url::parse(text).map_err(|error| {
+        let scheme = if text.contains("://") {
+            ""
+        } else {
+            "; begin it with http:// or https://"
+        };
+        ClientError::usage(format!("the URL {text:?} is not one: {error}{scheme}"))
+    })?;
+    if !url.username().is_empty() || url.password().is_some() {
+        // The text is not shown: it has a secret in it.
+        return Err(ClientError::usage(format!(
+            "the URL for {} has a user or password in it; take them out",
+            url.host_str().unwrap_or_default()
+        )));
+    }
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(ClientError::usage(format!(
+            "the URL {text:?} is no http:// or https:// URL"
+        )));
+    }
+    url.set_fragment(None);
+    Ok(url)
+}
+
+/// The URL of the card of the agent at `text`, which is the agent's base or the card itself.
+pub(crate) fn card_url(text: &str) -> Result<Url, ClientError> {
+    let mut url = parse(text)?;
+    if !url.path().ends_with(".json") {
+        let path = format!("{}/{CARD_PATH}", url.path().trim_end_matches('/'));
+        url.set_path(&path);
+    }
+    Ok(url)
+}
+
+/// The URL as it may stand in a message: a query can have a secret.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.into()
+}
+
+/// The card's interface to use: the first one that the client speaks, or that has `wanted`.
+pub(crate) fn choose(
+    card: &AgentCard,
+    card_url: &Url,
+    wanted: Option<Binding>,
+    trusted: &[Origin],
+) -> Result<Endpoint, ClientError> {
+    let usable = card.supported_interfaces.iter().find_map(|interface| {
+        let binding = Binding::of_name(&interface.protocol_binding)?;
+        let fits = speaks(interface) && wanted.is_none_or(|wanted| wanted == binding);
+        fits.then_some((interface, binding))
+    });
+    let Some((interface, binding)) = usable else {
+        return Err(no_interface(card, wanted));
+    };
+    let url = parse(&interface.url).map_err(|error| {
+        ClientError::usage(format!(
+            "the agent card's {binding} interface cannot be used: {error}"
+        ))
+    })?;
+    let origin = url.origin();
+    if origin != card_url.origin() && !trusted.contains(&origin) {
+        let named = origin.ascii_serialization();
+        return Err(ClientError::usage(format!(
+            "the agent card of {} names an interface on another origin, {named}; if that is right, trust it with trust_origin({named:?})",
+            card_url.origin().ascii_serialization()
+        )));
+    }
+    Ok(Endpoint {
+        url,
+        binding,
+        tenant: interface.tenant.clone(),
+    })
+}
+
+/// A patch level, which the specification leaves out (section 3.6), changes nothing.
+fn speaks(interface: &AgentInterface) -> bool {
+    interface
+        .protocol_version
+        .strip_prefix(PROTOCOL_VERSION)
+        .is_some_and(|patch| patch.is_empty() || patch.starts_with('.'))
+}
+
+fn no_interface(card: &AgentCard, wanted: Option<Binding>) -> ClientError {
+    let speaks = match wanted {
+        Some(binding) => format!("{binding} {PROTOCOL_VERSION} was asked for"),
+        None => format!(
+            "this client speaks {} and {} of version {PROTOCOL_VERSION}",
+            Binding::JsonRpc,
+            Binding::Rest
+        ),
+    };
+    let offers: Vec<String> = card
+        .supported_interfaces
+        .iter()
+        .take(10)
+        .map(|interface| {
+            let name = format!(
+                "{} {}",
+                interface.protocol_binding, interface.protocol_version
+            );
+            format!("{:?}", name.trim_end())
+        })
+        .collect();
+    let offers = if offers.is_empty() {
+        "no interface (supportedInterfaces is empty, as on a card of A2A 0.3)".to_owned()
+    } else {
+        offers.join(", ")
+    };
+    ClientError::usage(format!("the agent card offers {offers}, but {speaks}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{card_url, parse};
+
+    #[test]
+    fn a_base_gets_the_path_of_the_card() {
+        let cases = [
+            ("http://h", "http://h/.well-known/agent-card.json"),
+            ("http://h/", "http://h/.well-known/agent-card.json"),
+            (
+                "https://h:8443/a/b",
+                "https://h:8443/a/b/.well-known/agent-card.json",
+            ),
+            ("http://h/a/b/", "http://h/a/b/.well-known/agent-card.json"),
+            (
+                "http://h/a?k=1#f",
+                "http://h/a/.well-known/agent-card.json?k=1",
+            ),
+            ("http://h/cards/x.json", "http://h/cards/x.json"),
+            (
+                "http://[::1]:80/a b",
+                "http://[::1]/a%20b/.well-known/agent-card.json",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(card_url(text).unwrap().as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_web_address_is_a_usage_error() {
+        for text in [
+            "",
+            "localhost:8080",
+            "ftp://h/",
+            "file:///etc/passwd",
+            "http://",
+            "//h/x",
+        ] {
+            assert!(parse(text).unwrap_err().is_usage(), "{text}");
+        }
+        let error = parse("http://me:secret@h/").unwrap_err();
+        assert!(error.is_usage());
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+}

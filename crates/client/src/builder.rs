@@ -1,0 +1,182 @@
+use std::time::Duration;
+
+use llamon_core::Limits;
+use url::Origin;
+
+use crate::address;
+use crate::binding::Binding;
+use crate::client::{Client, Parts, Waits, fetch_card};
+use crate::egress::Egress;
+use crate::error::ClientError;
+
+/// Settings of a client, and the ways to make one.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use llamon_client::{Binding, Client};
+///
+/// # async fn example() -> Result<(), llamon_client::ClientError> {
+/// let client = Client::builder()
+///     .binding(Binding::Rest)
+///     .timeout(Duration::from_secs(30))
+///     .trust_origin("https://agents.example.com")
+///     .discover("https://example.com")
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "settings do nothing until a client is made of them"]
+pub struct ClientBuilder {
+    binding: Option<Binding>,
+    timeout: Duration,
+    idle_timeout: Duration,
+    connect_timeout: Duration,
+    max_attempts: u32,
+    trusted_origins: Vec<String>,
+    limits: Limits,
+}
+
+impl ClientBuilder {
+    pub(crate) fn new() -> Self {
+        let minutes = |n: u64| Duration::from_secs(60 * n);
+        Self {
+            binding: None,
+            timeout: minutes(5),
+            idle_timeout: minutes(5),
+            connect_timeout: Duration::from_secs(10),
+            max_attempts: 3,
+            trusted_origins: Vec::new(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// Uses this binding, which the card must offer. Otherwise the first interface on the card
+    /// that this client speaks is used: the card has the preferred one first.
+    pub fn binding(mut self, binding: Binding) -> Self {
+        self.binding = Some(binding);
+        self
+    }
+
+    /// How long a call without streaming may take, all attempts and the whole answer included.
+    /// Default 5 minutes. A send waits until the task has come to rest, unless it is sent with
+    /// [`Outgoing::return_immediately`](crate::Outgoing::return_immediately).
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// How long a stream may be silent, before its first byte as well. Default 5 minutes.
+    /// Keep-alives count as bytes.
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = timeout;
+        self
+    }
+
+    /// How long a connection may take to be made, TLS included. Default 10 seconds.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// How often a call is attempted at most, the first attempt included. Default 3; 1 switches
+    /// repeating off.
+    ///
+    /// Only reading is repeated: the card, get, list, and the opening of a subscription; and
+    /// only where [`ClientError::is_temporary`] holds. Sending and canceling are attempted once,
+    /// whatever is set here. The pause begins at 100 ms and doubles, half of it by chance.
+    pub fn max_attempts(mut self, attempts: u32) -> Self {
+        self.max_attempts = attempts;
+        self
+    }
+
+    /// Lets the card name an interface on this origin: scheme, host and port of `url`.
+    ///
+    /// Without it, an interface must have the card's own origin, so that a card cannot send a
+    /// message and what is in it somewhere else. `localhost` and `127.0.0.1` are two origins.
+    pub fn trust_origin(mut self, url: impl Into<String>) -> Self {
+        self.trusted_origins.push(url.into());
+        self
+    }
+
+    /// The limits that the agent's own server is likely to have. From them follows what an
+    /// answer may have: four times `max_body_bytes` (64 MiB by default), which also bounds each
+    /// event of a stream and the answer that is folded from it; `max_json_depth` and a few
+    /// levels more; ten times `max_message_parts`; and `max_artifacts`.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Fetches the card of the agent at `url` and makes a client for it.
+    ///
+    /// `url` is the agent's base URL, with or without a slash at its end, under which the card
+    /// is at `.well-known/agent-card.json`; or the card's own URL, which ends in `.json` (A2A
+    /// section 8.2).
+    ///
+    /// Cancel-safe: when the future is dropped, nothing is left behind.
+    ///
+    /// # Errors
+    /// When a setting or the URL is wrong, when the card cannot be fetched or is none, when it
+    /// has no interface that this client speaks, and when its interface is on an origin that is
+    /// not trusted.
+    pub async fn discover(self, url: &str) -> Result<Client, ClientError> {
+        let card_url = address::card_url(url)?;
+        let (parts, waits) = self.check()?;
+        let card_json = fetch_card(&parts, &waits, &card_url).await?;
+        Client::new(card_json, &card_url, parts, waits)
+    }
+
+    /// Makes a client of a card that was fetched before, from `card_url`. Does no I/O.
+    ///
+    /// # Errors
+    /// As [`ClientBuilder::discover`].
+    pub fn with_card(self, card_json: &str, card_url: &str) -> Result<Client, ClientError> {
+        let card_url = address::parse(card_url)?;
+        let (parts, waits) = self.check()?;
+        Client::new(card_json.into(), &card_url, parts, waits)
+    }
+
+    fn check(self) -> Result<(Parts, Waits), ClientError> {
+        let times = [
+            ("timeout", self.timeout),
+            ("idle_timeout", self.idle_timeout),
+            ("connect_timeout", self.connect_timeout),
+        ];
+        if let Some((name, _)) = times.iter().find(|(_, time)| time.is_zero()) {
+            return Err(ClientError::usage(format!(
+                "the client's {name} is 0 s; it needs some time"
+            )));
+        }
+        if self.max_attempts == 0 {
+            return Err(ClientError::usage(
+                "the client's max_attempts is 0; it takes 1 (no repeating) or more",
+            ));
+        }
+        self.limits
+            .check()
+            .map_err(|error| ClientError::usage(error.to_string()))?;
+        let trusted = self.trusted_origins.iter();
+        let trusted: Result<Vec<Origin>, ClientError> = trusted
+            .map(|url| address::parse(url).map(|url| url.origin()))
+            .collect();
+        let parts = Parts {
+            binding: self.binding,
+            trusted: trusted?,
+            egress: Egress::new(self.connect_timeout)?,
+            limits: self.limits,
+        };
+        let waits = Waits {
+            timeout: self.timeout,
+            idle_timeout: self.idle_timeout,
+            max_attempts: self.max_attempts,
+        };
+        Ok((parts, waits))
+    }
+}
+
+impl Default for ClientBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}

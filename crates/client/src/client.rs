@@ -1,0 +1,327 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytestring::ByteString;
+use llamon_core::Limits;
+use llamon_core::a2a::{AgentCard, ListTasksRequest, ListTasksResponse, Task, TaskRequest};
+use url::{Origin, Url};
+
+use crate::address;
+use crate::answer::{self, Read};
+use crate::binding::{Binding, Endpoint, Operation};
+use crate::builder::ClientBuilder;
+use crate::egress::{Egress, Method, Request};
+use crate::error::ClientError;
+use crate::outgoing::Outgoing;
+use crate::reply::Reply;
+use crate::retry::retrying;
+use crate::stream::{EventStream, Follow, Settings};
+
+/// A client for one agent. Cloning it is cheap, and clones share their connections.
+///
+/// Every method's future can be dropped at any time: its connection is closed and the agent is
+/// told nothing. A task that it had begun runs on; [`Client::cancel`] stops one.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    card: AgentCard,
+    card_json: ByteString,
+    endpoint: Endpoint,
+    egress: Egress,
+    waits: Waits,
+    /// Of responses.
+    limits: Limits,
+}
+
+impl Client {
+    /// Fetches the card of the agent at `url`, its base URL or the card's own, and makes a
+    /// client with the default settings.
+    ///
+    /// # Errors
+    /// As [`ClientBuilder::discover`].
+    pub async fn discover(url: &str) -> Result<Self, ClientError> {
+        Self::builder().discover(url).await
+    }
+
+    /// The default settings, to change them.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::new()
+    }
+
+    /// The agent's card.
+    pub fn card(&self) -> &AgentCard {
+        &self.inner.card
+    }
+
+    /// The card's text as the agent serves it, with the fields that this client does not know.
+    pub fn card_json(&self) -> &str {
+        &self.inner.card_json
+    }
+
+    /// The URL of the interface that calls go to.
+    pub fn url(&self) -> &str {
+        self.inner.endpoint.url.as_str()
+    }
+
+    /// The binding that calls are made in.
+    pub fn binding(&self) -> Binding {
+        self.inner.endpoint.binding
+    }
+
+    /// Sends a message and waits for the answer: until the task has come to rest, unless the
+    /// message says otherwise (A2A section 3.1.1).
+    ///
+    /// It is attempted once: no server can tell a repeated message from a second one. When the
+    /// future is dropped, the agent may have got the message, and its task runs on.
+    ///
+    /// # Errors
+    /// When the message has no parts, when there is no answer in time, and the agent's error.
+    /// A task that failed is an answer: see [`Reply::state`].
+    pub async fn send(&self, message: impl Into<Outgoing>) -> Result<Reply, ClientError> {
+        let operation = Operation::Send(message.into().into_request()?);
+        let result = self.call(&operation, answer::read_send_result).await?;
+        Ok(Reply::from(result))
+    }
+
+    /// Sends a message and opens the stream of what happens then (A2A section 3.1.2).
+    ///
+    /// It is attempted once. When the future is dropped, the agent may have got the message, and
+    /// its task runs on.
+    ///
+    /// # Errors
+    /// When the message has no parts, when no stream begins in time, and the agent's error, also
+    /// that it has no streams.
+    pub async fn stream(&self, message: impl Into<Outgoing>) -> Result<EventStream, ClientError> {
+        let operation = Operation::Stream(message.into().into_request()?);
+        let request = self.request(&operation)?;
+        self.open(&operation, &request, Follow::Answer).await
+    }
+
+    /// The task as it stands (A2A section 3.1.3). Repeated where that can help; cancel-safe.
+    ///
+    /// # Errors
+    /// When there is no such task, and when there is no answer in time.
+    pub async fn get(&self, id: &str) -> Result<Task, ClientError> {
+        self.get_with(TaskRequest::new(id)).await
+    }
+
+    /// As [`Client::get`], with a history of the length that the request says.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn get_with(&self, request: TaskRequest) -> Result<Task, ClientError> {
+        self.call(&Operation::Get(request), Task::read).await
+    }
+
+    /// A page of the tasks that match (A2A section 3.1.4). Repeated where that can help;
+    /// cancel-safe.
+    ///
+    /// # Errors
+    /// When a filter is wrong, and when there is no answer in time.
+    pub async fn list(&self, request: ListTasksRequest) -> Result<ListTasksResponse, ClientError> {
+        self.call(&Operation::List(request), ListTasksResponse::read)
+            .await
+    }
+
+    /// Cancels a task and returns it as it stands then (A2A section 3.1.5).
+    ///
+    /// It is attempted once. When the future is dropped, the agent may cancel the task all the
+    /// same.
+    ///
+    /// # Errors
+    /// When there is no such task, when it has ended before, and when there is no answer in
+    /// time.
+    pub async fn cancel(&self, id: &str) -> Result<Task, ClientError> {
+        self.call(&Operation::Cancel(id.into()), Task::read).await
+    }
+
+    /// Follows a task that runs or waits: the task as it stands, then every event until its end
+    /// (A2A section 3.1.6). Opening is repeated where that can help; cancel-safe.
+    ///
+    /// # Errors
+    /// When there is no such task, when it has ended (get it then), and when no stream begins in
+    /// time.
+    pub async fn subscribe(&self, id: &str) -> Result<EventStream, ClientError> {
+        let id: Arc<str> = id.into();
+        let operation = Operation::Subscribe(Arc::clone(&id));
+        let follow = Follow::Task(id);
+        let mut request = self.request(&operation)?;
+        let opened = self.open(&operation, &request, follow.clone()).await;
+        match opened {
+            // The specification's table says POST, its protobuf file says GET; some servers
+            // know only the latter.
+            Err(error)
+                if error.http_status() == Some(405)
+                    && request.method == Method::Post
+                    && self.binding() == Binding::Rest =>
+            {
+                request.method = Method::Get;
+                self.open(&operation, &request, follow).await
+            }
+            opened => opened,
+        }
+    }
+}
+
+impl Client {
+    pub(crate) fn new(
+        card_json: ByteString,
+        card_url: &Url,
+        parts: Parts,
+        waits: Waits,
+    ) -> Result<Self, ClientError> {
+        let card: AgentCard = serde_json::from_str(&card_json).map_err(|error| {
+            ClientError::invalid_response(format!(
+                "what is at {} is no agent card: {error}",
+                address::shown(card_url)
+            ))
+        })?;
+        let endpoint = address::choose(&card, card_url, parts.binding, &parts.trusted)?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                card,
+                card_json,
+                endpoint,
+                egress: parts.egress,
+                waits,
+                limits: answer::response_limits(&parts.limits),
+            }),
+        })
+    }
+
+    fn request(&self, operation: &Operation) -> Result<Request, ClientError> {
+        let endpoint = &self.inner.endpoint;
+        endpoint.binding.request(endpoint, operation)
+    }
+
+    fn attempts(&self, operation: &Operation) -> u32 {
+        if operation.is_idempotent() {
+            self.inner.waits.max_attempts
+        } else {
+            1
+        }
+    }
+
+    async fn call<T>(&self, operation: &Operation, read: Read<T>) -> Result<T, ClientError> {
+        let Inner {
+            endpoint,
+            egress,
+            waits,
+            limits,
+            ..
+        } = &*self.inner;
+        let request = self.request(operation)?;
+        let attempt = || async {
+            let response = egress.send(&request).await?;
+            let (head, text) = response.text(limits.max_body_bytes).await?;
+            answer::read(endpoint.binding, &head, &text, limits, read)
+        };
+        let name = operation.name();
+        let answer = retrying(self.attempts(operation), attempt);
+        within(waits.timeout, name, &request, answer).await
+    }
+
+    async fn open(
+        &self,
+        operation: &Operation,
+        request: &Request,
+        follow: Follow,
+    ) -> Result<EventStream, ClientError> {
+        let Inner {
+            endpoint,
+            egress,
+            waits,
+            limits,
+            ..
+        } = &*self.inner;
+        let attempt = || async {
+            let begun = async {
+                let response = egress.send(request).await?;
+                if response.head.is_event_stream() {
+                    return Ok(response);
+                }
+                let (head, text) = response.text(limits.max_body_bytes).await?;
+                Err(answer::not_a_stream(&head, &text, limits))
+            };
+            within(waits.idle_timeout, operation.name(), request, begun).await
+        };
+        let response = retrying(self.attempts(operation), attempt).await?;
+        let settings = Settings {
+            binding: endpoint.binding,
+            follow,
+            limits: limits.clone(),
+            idle_timeout: waits.idle_timeout,
+        };
+        Ok(EventStream::new(response, settings))
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("agent", &self.inner.card.name)
+            .field("url", &address::shown(&self.inner.endpoint.url))
+            .field("binding", &self.binding())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a client is made of, besides its card.
+pub(crate) struct Parts {
+    pub(crate) binding: Option<Binding>,
+    pub(crate) trusted: Vec<Origin>,
+    pub(crate) egress: Egress,
+    /// Of a server.
+    pub(crate) limits: Limits,
+}
+
+/// How long and how often.
+pub(crate) struct Waits {
+    pub(crate) timeout: Duration,
+    pub(crate) idle_timeout: Duration,
+    pub(crate) max_attempts: u32,
+}
+
+/// The text of the card at `url`.
+pub(crate) async fn fetch_card(
+    parts: &Parts,
+    waits: &Waits,
+    url: &Url,
+) -> Result<ByteString, ClientError> {
+    let request = Request {
+        method: Method::Get,
+        url: url.clone(),
+        accept: "application/json",
+        body: None,
+    };
+    let limits = answer::response_limits(&parts.limits);
+    let attempt = || async {
+        let response = parts.egress.send(&request).await?;
+        let (head, text) = response.text(limits.max_body_bytes).await?;
+        if head.is_success() {
+            return Ok(text);
+        }
+        Err(answer::refusal(&head, &text, limits.max_json_depth))
+    };
+    let card = retrying(waits.max_attempts, attempt);
+    within(waits.timeout, "the agent card", &request, card).await
+}
+
+async fn within<T>(
+    limit: Duration,
+    what: &str,
+    request: &Request,
+    answer: impl Future<Output = Result<T, ClientError>>,
+) -> Result<T, ClientError> {
+    match tokio::time::timeout(limit, answer).await {
+        Ok(answer) => answer,
+        Err(_) => Err(ClientError::timeout(format!(
+            "{} did not answer within {limit:?} ({what}); a task that was begun runs on there",
+            address::shown(&request.url)
+        ))),
+    }
+}

@@ -1,0 +1,359 @@
+//! JSON-RPC 2.0 (section 9). Errors are HTTP 200; the request's id is echoed as it was written.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, Response, Uri};
+use bytestring::ByteString;
+use llamon_core::Limits;
+use llamon_core::a2a::{
+    A2aError, ErrorCode, ListTasksRequest, SendMessageRequest, StreamEvent, TaskRequest, TaskView,
+};
+use llamon_core::json::{ReadError, ReadErrorKind, Reader, Seen};
+
+use super::{Service, body, sse, version};
+use crate::handler::{no_extended_card, push_not_supported};
+use crate::scope::Scope;
+use crate::view;
+
+/// `POST` to the agent's base URL.
+pub(super) async fn call(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+    uri: Uri,
+    body: Body,
+) -> Response<Body> {
+    let limits = service.handler.limits();
+    let source = match body::read(body, limits.max_body_bytes).await {
+        Ok(source) => source,
+        Err(error) => return failure("null", &error),
+    };
+    let request = match read(&source, limits) {
+        Ok(request) => request,
+        Err((id, error)) => return failure(&id, &error),
+    };
+    let checked = body::check_media_type(&headers).and_then(|()| version::check(&headers, &uri));
+    let call = match checked.and(request.call) {
+        Ok(call) => call,
+        Err(error) => return failure(&request.id, &error),
+    };
+    run(&service, &request.id, call).await
+}
+
+async fn run(service: &Service, id: &str, call: Call) -> Response<Body> {
+    let handler = &service.handler;
+    let scope = &Scope::anonymous();
+    match call {
+        Call::Send(request) => {
+            let view = view::of_send(&request);
+            match handler.send(scope, *request).await {
+                Ok(result) => success(id, |out| view::write_send_result(&result, view, out)),
+                Err(error) => failure(id, &error),
+            }
+        }
+        Call::Stream(request) => {
+            let view = view::of_send(&request);
+            let feed = handler.stream(scope, *request).await;
+            stream(id, feed, view)
+        }
+        Call::Get(request) => match handler.get(scope, &request).await {
+            Ok(task) => success(id, |out| task.write(out, view::of_task(&request))),
+            Err(error) => failure(id, &error),
+        },
+        Call::List(request) => match handler.list(scope, &request).await {
+            Ok(page) => success(id, |out| page.write(out, view::of_list(&request))),
+            Err(error) => failure(id, &error),
+        },
+        Call::Cancel(request) => match handler.cancel(scope, &request).await {
+            Ok(task) => success(id, |out| task.write(out, view::of_task(&request))),
+            Err(error) => failure(id, &error),
+        },
+        Call::Subscribe(request) => {
+            let feed = handler.subscribe(scope, &request).await;
+            stream(id, feed, view::of_task(&request))
+        }
+    }
+}
+
+fn stream(
+    id: &str,
+    feed: Result<crate::handler::EventFeed, A2aError>,
+    view: TaskView,
+) -> Response<Body> {
+    match feed {
+        Ok(feed) => {
+            let id = id.to_owned();
+            sse::response(feed, Frame { id, view })
+        }
+        Err(error) => failure(id, &error),
+    }
+}
+
+struct Frame {
+    id: String,
+    view: TaskView,
+}
+
+impl sse::Frame for Frame {
+    fn event(&self, event: &StreamEvent, out: &mut String) {
+        push_result(out, &self.id, |out| event.write(out, self.view));
+    }
+
+    fn error(&self, error: &A2aError, out: &mut String) {
+        push_error(out, &self.id, error);
+    }
+}
+
+fn success(id: &str, write: impl FnOnce(&mut String)) -> Response<Body> {
+    let mut out = String::with_capacity(512);
+    push_result(&mut out, id, write);
+    super::response(200, "application/json", out)
+}
+
+fn failure(id: &str, error: &A2aError) -> Response<Body> {
+    let mut out = String::new();
+    push_error(&mut out, id, error);
+    super::response(200, "application/json", out)
+}
+
+fn push_result(out: &mut String, id: &str, write: impl FnOnce(&mut String)) {
+    push_head(out, id);
+    out.push_str(",\"result\":");
+    write(out);
+    out.push('}');
+}
+
+fn push_error(out: &mut String, id: &str, error: &A2aError) {
+    push_head(out, id);
+    out.push_str(",\"error\":");
+    error.write_jsonrpc(out);
+    out.push('}');
+}
+
+fn push_head(out: &mut String, id: &str) {
+    out.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
+    out.push_str(id);
+}
+
+// === reading ===
+
+struct Request {
+    /// The id's JSON text.
+    id: String,
+    /// What is called, or what is wrong with it.
+    call: Result<Call, A2aError>,
+}
+
+enum Call {
+    Send(Box<SendMessageRequest>),
+    Stream(Box<SendMessageRequest>),
+    Get(TaskRequest),
+    List(ListTasksRequest),
+    Cancel(TaskRequest),
+    Subscribe(TaskRequest),
+}
+
+/// Reads the envelope, and the parameters in the same pass where the method comes before them.
+fn read(source: &ByteString, limits: &Limits) -> Result<Request, (String, A2aError)> {
+    match read_envelope(source, limits) {
+        Ok(envelope) => envelope.finish(source, limits),
+        Err(error) if error.kind() == ReadErrorKind::Syntax => {
+            Err(("null".to_owned(), A2aError::of_read(&error)))
+        }
+        // The text may still be JSON that has an id to answer to.
+        Err(error) => Err((find_id(source), envelope_error(&error))),
+    }
+}
+
+#[derive(Default)]
+struct Envelope<'a> {
+    version: bool,
+    id: Option<String>,
+    method: Option<String>,
+    call: Option<Result<Call, A2aError>>,
+    /// Parameters that came before their method.
+    params: Option<&'a str>,
+}
+
+fn read_envelope<'a>(source: &'a ByteString, limits: &Limits) -> Result<Envelope<'a>, ReadError> {
+    let mut reader = Reader::of_str(source, limits.max_json_depth);
+    if reader.peek() == Some(b'[') {
+        reader.skip()?;
+        reader.end()?;
+        return Err(ReadError::invalid(
+            "a batch is not part of A2A; send one request after the other",
+        ));
+    }
+    let mut envelope = Envelope::default();
+    let mut seen = Seen::default();
+    let mut object = reader.object()?;
+    while let Some(key) = reader.key(&mut object)? {
+        match &*key {
+            "jsonrpc" => {
+                seen.mark(0, "jsonrpc")?;
+                let version = reader.string().map_err(|e| e.within("jsonrpc"))?;
+                envelope.version = version == "2.0";
+            }
+            "id" => {
+                seen.mark(1, "id")?;
+                let first = reader.peek();
+                let span = reader.skip().map_err(|e| e.within("id"))?;
+                if matches!(first, Some(b'{' | b'[' | b't' | b'f')) {
+                    let allowed = "expected a string, a number or null";
+                    return Err(ReadError::invalid(allowed).within("id"));
+                }
+                envelope.id = Some(span.of(source).to_owned());
+            }
+            "method" => {
+                seen.mark(2, "method")?;
+                let method = reader.string().map_err(|e| e.within("method"))?;
+                envelope.method = Some(method.into_owned());
+            }
+            "params" => {
+                seen.mark(3, "params")?;
+                match &envelope.method {
+                    Some(method) => match read_params(method, &mut reader, source, limits) {
+                        Ok(call) => envelope.call = Some(call),
+                        Err(error) if error.kind() == ReadErrorKind::Syntax => return Err(error),
+                        Err(error) => return Ok(envelope.rest_of(source, error)),
+                    },
+                    None => {
+                        let span = reader.skip().map_err(|e| e.within("params"))?;
+                        envelope.params = Some(span.of(source));
+                    }
+                }
+            }
+            _ => {
+                reader.skip().map_err(|e| e.within(key.into_owned()))?;
+            }
+        }
+    }
+    reader.end()?;
+    Ok(envelope)
+}
+
+impl Envelope<'_> {
+    /// The parameters are wrong: the reader stands amid them, so the id is looked for anew.
+    fn rest_of(mut self, source: &ByteString, error: ReadError) -> Self {
+        self.call = Some(Err(params_error(&error)));
+        if self.id.is_none() {
+            self.id = Some(find_id(source));
+        }
+        // What was read of the envelope so far was right.
+        self.version = true;
+        self
+    }
+
+    fn finish(self, source: &ByteString, limits: &Limits) -> Result<Request, (String, A2aError)> {
+        let invalid = |id: &str, message: &str| {
+            Err((
+                id.to_owned(),
+                A2aError::new(ErrorCode::InvalidRequest, message),
+            ))
+        };
+        let Some(id) = self.id else {
+            return invalid(
+                "null",
+                "id: is required, a string or a number; A2A has no notifications",
+            );
+        };
+        if !self.version {
+            return invalid(&id, "jsonrpc: is required and must be \"2.0\"");
+        }
+        let Some(method) = self.method else {
+            return invalid(&id, "method: is required");
+        };
+        let call = match (self.call, self.params) {
+            (Some(call), _) => call,
+            (None, Some(params)) => {
+                let params = source.slice_ref(params);
+                let mut reader = Reader::of_str(&params, limits.max_json_depth - 1);
+                read_params(&method, &mut reader, &params, limits)
+                    .unwrap_or_else(|error| Err(params_error(&error)))
+            }
+            (None, None) => {
+                let empty = ByteString::from_static("{}");
+                let mut reader = Reader::of_str(&empty, limits.max_json_depth);
+                read_params(&method, &mut reader, &empty, limits)
+                    .unwrap_or_else(|error| Err(params_error(&error)))
+            }
+        };
+        Ok(Request { id, call })
+    }
+}
+
+/// Reads the parameters of `method`; they are skipped where the method is not served.
+fn read_params(
+    method: &str,
+    reader: &mut Reader<'_>,
+    source: &ByteString,
+    limits: &Limits,
+) -> Result<Result<Call, A2aError>, ReadError> {
+    let call = match method {
+        "SendMessage" => SendMessageRequest::read(reader, source, limits)
+            .map(|request| Call::Send(Box::new(request))),
+        "SendStreamingMessage" => SendMessageRequest::read(reader, source, limits)
+            .map(|request| Call::Stream(Box::new(request))),
+        "GetTask" => TaskRequest::read(reader).map(Call::Get),
+        "ListTasks" => ListTasksRequest::read(reader).map(Call::List),
+        "CancelTask" => TaskRequest::read(reader).map(Call::Cancel),
+        "SubscribeToTask" => TaskRequest::read(reader).map(Call::Subscribe),
+        other => {
+            reader.skip()?;
+            return Ok(Err(not_served(other)));
+        }
+    };
+    call.map(Ok)
+}
+
+fn not_served(method: &str) -> A2aError {
+    match method {
+        "CreateTaskPushNotificationConfig"
+        | "GetTaskPushNotificationConfig"
+        | "ListTaskPushNotificationConfigs"
+        | "DeleteTaskPushNotificationConfig" => push_not_supported(),
+        "GetExtendedAgentCard" => no_extended_card(),
+        other => {
+            let shown: String = other.chars().take(80).collect();
+            A2aError::new(
+                ErrorCode::MethodNotFound,
+                format!(
+                    "there is no method {shown:?}; there are SendMessage, SendStreamingMessage, \
+                     GetTask, ListTasks, CancelTask and SubscribeToTask"
+                ),
+            )
+        }
+    }
+}
+
+/// The id in a text whose other fields could not be read, or `null`.
+fn find_id(source: &ByteString) -> String {
+    let find = || -> Result<Option<String>, ReadError> {
+        // The text was refused for its content, not for being too deep to be walked.
+        let mut reader = Reader::of_str(source, u32::from(u8::MAX) / 2);
+        let mut object = reader.object()?;
+        let mut id = None;
+        while let Some(key) = reader.key(&mut object)? {
+            let first = reader.peek();
+            let span = reader.skip()?;
+            if key == "id" && !matches!(first, Some(b'{' | b'[' | b't' | b'f')) {
+                id = Some(span.of(source).to_owned());
+            }
+        }
+        Ok(id)
+    };
+    find().ok().flatten().unwrap_or_else(|| "null".to_owned())
+}
+
+fn envelope_error(error: &ReadError) -> A2aError {
+    A2aError::new(ErrorCode::InvalidRequest, error.to_string())
+}
+
+fn params_error(error: &ReadError) -> A2aError {
+    let code = match error.kind() {
+        ReadErrorKind::Syntax => ErrorCode::Parse,
+        _ => ErrorCode::InvalidParams,
+    };
+    A2aError::new(code, error.to_string())
+}

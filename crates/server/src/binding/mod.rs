@@ -1,0 +1,77 @@
+//! The bindings: HTTP in, an operation of the [`Handler`] out, and back. They translate and
+//! nothing else; none of them sees a store.
+
+mod body;
+mod jsonrpc;
+mod rest;
+mod sse;
+mod version;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use axum::routing::{any, get, post};
+
+use crate::card::CardDocument;
+use crate::handler::Handler;
+
+/// One agent, as the bindings see it.
+pub(crate) struct Service {
+    pub(crate) handler: Arc<Handler>,
+    pub(crate) card: CardDocument,
+}
+
+/// The routes of one agent under `prefix`, which is empty or begins with a slash.
+pub(crate) fn router(prefix: &str, service: Service) -> Router {
+    let at = |path: &str| format!("{prefix}{path}");
+    let mut router = Router::new()
+        .route(&at("/"), post(jsonrpc::call))
+        .route(&at("/.well-known/agent-card.json"), get(card))
+        .route(&at("/message:send"), post(rest::send))
+        .route(&at("/message:stream"), post(rest::stream))
+        .route(&at("/tasks"), get(rest::list))
+        // A segment such as `7:cancel` is split by hand: the router knows no suffixes.
+        .route(
+            &at("/tasks/{task}"),
+            get(rest::get_task).post(rest::post_task),
+        )
+        .route(
+            &at("/tasks/{task}/pushNotificationConfigs"),
+            any(rest::push),
+        )
+        .route(
+            &at("/tasks/{task}/pushNotificationConfigs/{config}"),
+            any(rest::push),
+        )
+        .route(&at("/extendedAgentCard"), get(rest::extended_card));
+    if !prefix.is_empty() {
+        router = router.route(prefix, post(jsonrpc::call));
+    }
+    router
+        .method_not_allowed_fallback(rest::method_not_allowed)
+        .with_state(Arc::new(service))
+}
+
+/// What every other path is answered with.
+pub(crate) async fn not_found(method: Method, uri: axum::http::Uri) -> Response<Body> {
+    rest::no_route(&method, uri.path())
+}
+
+/// The agent card (section 8.2), with validators.
+async fn card(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response<Body> {
+    service.card.response(&headers)
+}
+
+/// A response with a body of one piece.
+fn response(status: u16, media_type: &'static str, body: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() =
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}

@@ -1,0 +1,271 @@
+//! REST, `HTTP+JSON` (section 11).
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, Method, Response, Uri, header};
+use bytestring::ByteString;
+use llamon_core::a2a::{
+    A2aError, ErrorCode, ListTasksRequest, MEDIA_TYPE, SendMessageRequest, StreamEvent,
+    TaskRequest, TaskView,
+};
+use llamon_core::json::{ReadError, ReadErrorKind, Reader};
+use percent_encoding::percent_decode_str;
+
+use super::{Service, body, sse, version};
+use crate::handler::{EventFeed, no_extended_card, push_not_supported};
+use crate::scope::Scope;
+use crate::view;
+
+type Reply = Result<Response<Body>, Failure>;
+
+/// An error on its way out.
+pub(super) struct Failure(A2aError);
+
+impl From<A2aError> for Failure {
+    fn from(error: A2aError) -> Self {
+        Self(error)
+    }
+}
+
+impl axum::response::IntoResponse for Failure {
+    fn into_response(self) -> Response<Body> {
+        failure(&self.0)
+    }
+}
+
+/// `POST /message:send`
+pub(super) async fn send(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+    uri: Uri,
+    body: Body,
+) -> Reply {
+    let request = read_send(&service, &headers, &uri, body).await?;
+    let view = view::of_send(&request);
+    let result = service.handler.send(&Scope::anonymous(), request).await?;
+    Ok(success(|out| view::write_send_result(&result, view, out)))
+}
+
+/// `POST /message:stream`
+pub(super) async fn stream(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+    uri: Uri,
+    body: Body,
+) -> Reply {
+    let request = read_send(&service, &headers, &uri, body).await?;
+    let view = view::of_send(&request);
+    let feed = service.handler.stream(&Scope::anonymous(), request).await?;
+    Ok(sse::response(feed, Frame(view)))
+}
+
+/// `GET /tasks`
+pub(super) async fn list(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Reply {
+    version::check(&headers, &uri)?;
+    let mut request = ListTasksRequest::default();
+    for (name, value) in query(&uri)? {
+        request
+            .set(&name, &value)
+            .map_err(|error| invalid(&error))?;
+    }
+    let page = service.handler.list(&Scope::anonymous(), &request).await?;
+    Ok(success(|out| page.write(out, view::of_list(&request))))
+}
+
+/// `GET /tasks/{id}` and `GET /tasks/{id}:subscribe`
+pub(super) async fn get_task(
+    State(service): State<Arc<Service>>,
+    Path(segment): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Reply {
+    version::check(&headers, &uri)?;
+    match segment.rsplit_once(':') {
+        Some((id, "subscribe")) => subscribe(&service, task_request(id, &uri)?).await,
+        Some((id, "cancel")) => {
+            Err(wrong_method(&Method::GET, &format!("/tasks/{id}:cancel")).into())
+        }
+        _ => {
+            let request = task_request(&segment, &uri)?;
+            let task = service.handler.get(&Scope::anonymous(), &request).await?;
+            Ok(success(|out| task.write(out, view::of_task(&request))))
+        }
+    }
+}
+
+/// `POST /tasks/{id}:cancel` and `POST /tasks/{id}:subscribe`; the body may be empty.
+pub(super) async fn post_task(
+    State(service): State<Arc<Service>>,
+    Path(segment): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+    body: Body,
+) -> Reply {
+    let limits = service.handler.limits();
+    let text = body::read(body, limits.max_body_bytes).await?;
+    check_empty_or_object(&text, limits.max_json_depth)?;
+    version::check(&headers, &uri)?;
+    match segment.rsplit_once(':') {
+        Some((id, "subscribe")) => subscribe(&service, task_request(id, &uri)?).await,
+        Some((id, "cancel")) => {
+            let request = task_request(id, &uri)?;
+            let task = service
+                .handler
+                .cancel(&Scope::anonymous(), &request)
+                .await?;
+            Ok(success(|out| task.write(out, view::of_task(&request))))
+        }
+        _ => Err(wrong_method(&Method::POST, uri.path()).into()),
+    }
+}
+
+async fn subscribe(service: &Service, request: TaskRequest) -> Reply {
+    let feed: EventFeed = (service.handler)
+        .subscribe(&Scope::anonymous(), &request)
+        .await?;
+    Ok(sse::response(feed, Frame(view::of_task(&request))))
+}
+
+/// The push notification operations.
+pub(super) async fn push(headers: HeaderMap, uri: Uri) -> Reply {
+    version::check(&headers, &uri)?;
+    Err(push_not_supported().into())
+}
+
+/// `GET /extendedAgentCard`
+pub(super) async fn extended_card(headers: HeaderMap, uri: Uri) -> Reply {
+    version::check(&headers, &uri)?;
+    Err(no_extended_card().into())
+}
+
+/// A path that exists, with a method that it does not take.
+pub(super) async fn method_not_allowed(method: Method, uri: Uri) -> Response<Body> {
+    let mut response = failure(&wrong_method(&method, uri.path()));
+    *response.status_mut() = axum::http::StatusCode::METHOD_NOT_ALLOWED;
+    response
+}
+
+pub(super) fn no_route(method: &Method, path: &str) -> Response<Body> {
+    let shown: String = path.chars().take(120).collect();
+    failure(&A2aError::new(
+        ErrorCode::MethodNotFound,
+        format!("there is nothing at {method} {shown}; the agent card names the agent's URLs"),
+    ))
+}
+
+fn wrong_method(method: &Method, path: &str) -> A2aError {
+    let shown: String = path.chars().take(120).collect();
+    A2aError::new(
+        ErrorCode::MethodNotFound,
+        format!("{shown} does not take {method}"),
+    )
+}
+
+struct Frame(TaskView);
+
+impl sse::Frame for Frame {
+    fn event(&self, event: &StreamEvent, out: &mut String) {
+        event.write(out, self.0);
+    }
+
+    fn error(&self, error: &A2aError, out: &mut String) {
+        error.write_rest(out);
+    }
+}
+
+fn success(write: impl FnOnce(&mut String)) -> Response<Body> {
+    let mut out = String::with_capacity(512);
+    write(&mut out);
+    super::response(200, MEDIA_TYPE, out)
+}
+
+fn failure(error: &A2aError) -> Response<Body> {
+    let mut out = String::new();
+    error.write_rest(&mut out);
+    let mut response = super::response(error.code().http(), MEDIA_TYPE, out);
+    if error.is_temporary() {
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+// === reading ===
+
+async fn read_send(
+    service: &Service,
+    headers: &HeaderMap,
+    uri: &Uri,
+    body: Body,
+) -> Result<SendMessageRequest, A2aError> {
+    let limits = service.handler.limits();
+    let source = body::read(body, limits.max_body_bytes).await?;
+    body::check_media_type(headers)?;
+    version::check(headers, uri)?;
+    let mut reader = Reader::of_str(&source, limits.max_json_depth);
+    let request = SendMessageRequest::read(&mut reader, &source, limits);
+    let request = request.map_err(|error| invalid(&error))?;
+    reader.end().map_err(|error| invalid(&error))?;
+    Ok(request)
+}
+
+fn check_empty_or_object(text: &ByteString, max_depth: u32) -> Result<(), A2aError> {
+    let mut reader = Reader::of_str(text, max_depth);
+    if reader.peek().is_none() {
+        return Ok(());
+    }
+    let mut read = || {
+        if reader.peek() != Some(b'{') {
+            return Err(reader.wrong_type("an object or nothing"));
+        }
+        reader.skip()?;
+        reader.end()
+    };
+    read().map_err(|error| invalid(&error))
+}
+
+fn task_request(id: &str, uri: &Uri) -> Result<TaskRequest, A2aError> {
+    let mut list = ListTasksRequest::default();
+    for (name, value) in query(uri)? {
+        if matches!(&*name, "historyLength" | "history_length") {
+            list.set(&name, &value).map_err(|error| invalid(&error))?;
+        }
+    }
+    let mut request = TaskRequest::new(id);
+    request.history_length = list.history_length;
+    Ok(request)
+}
+
+/// The query's names and values, decoded.
+fn query(uri: &Uri) -> Result<Vec<(String, String)>, A2aError> {
+    let decode = |text: &str| {
+        let spaced = text.replace('+', " ");
+        let decoded = percent_decode_str(&spaced).decode_utf8();
+        decoded
+            .map(|text| text.into_owned())
+            .map_err(|_| A2aError::new(ErrorCode::InvalidParams, "the query is not UTF-8"))
+    };
+    let pairs = uri.query().unwrap_or_default().split('&');
+    pairs
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            Ok((decode(name)?, decode(value)?))
+        })
+        .collect()
+}
+
+fn invalid(error: &ReadError) -> A2aError {
+    let code = match error.kind() {
+        ReadErrorKind::Syntax => ErrorCode::Parse,
+        _ => ErrorCode::InvalidParams,
+    };
+    A2aError::new(code, error.to_string())
+}

@@ -1,0 +1,98 @@
+//! The agent card as it is served: bytes and validators, made once.
+
+use std::time::SystemTime;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use bytes::Bytes;
+use llamon_core::a2a::{AgentCard, AgentInterface, BINDING_JSONRPC, BINDING_REST};
+
+use crate::config_error::ConfigError;
+
+/// How long a client may use the card without asking again.
+const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("public, max-age=300");
+
+/// A card's bytes with the headers that go with them. Everything in it comes from the card's
+/// content and from the build, nothing from the start of the process and nothing from the policy.
+#[derive(Clone, Debug)]
+pub(crate) struct CardDocument {
+    body: Bytes,
+    etag: HeaderValue,
+    last_modified: Option<HeaderValue>,
+}
+
+impl CardDocument {
+    pub(crate) fn new(card: &AgentCard) -> Result<Self, ConfigError> {
+        let json = serde_json::to_vec(card).map_err(|error| {
+            ConfigError::card(format!("the agent card cannot be written as JSON: {error}"))
+        })?;
+        let etag = format!("\"{:016x}\"", fnv1a(&json));
+        Ok(Self {
+            body: json.into(),
+            etag: HeaderValue::try_from(etag).map_err(|error| {
+                ConfigError::card(format!("the agent card has no ETag: {error}"))
+            })?,
+            last_modified: build_time()
+                .map(httpdate::fmt_http_date)
+                .and_then(|date| HeaderValue::try_from(date).ok()),
+        })
+    }
+
+    /// The card, or 304 where the client has this one already (RFC 9110, section 13.1.2).
+    pub(crate) fn response(&self, headers: &HeaderMap) -> Response<Body> {
+        let known = headers
+            .get_all(header::IF_NONE_MATCH)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .map(|tag| tag.trim().trim_start_matches("W/"))
+            .any(|tag| tag == "*" || tag.as_bytes() == self.etag.as_bytes());
+        let mut response = if known {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            response
+        } else {
+            let mut response = Response::new(Body::from(self.body.clone()));
+            let json = HeaderValue::from_static("application/json");
+            response.headers_mut().insert(header::CONTENT_TYPE, json);
+            response
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, CACHE_CONTROL);
+        headers.insert(header::ETAG, self.etag.clone());
+        if let Some(date) = &self.last_modified {
+            headers.insert(header::LAST_MODIFIED, date.clone());
+        }
+        response
+    }
+}
+
+/// The card with what the server knows better than its author: what it serves, and, where the
+/// card names no interface, where.
+pub(crate) fn complete(card: &AgentCard, base_url: Option<&str>) -> Result<AgentCard, ConfigError> {
+    let mut card = card.clone();
+    card.capabilities.streaming = true;
+    card.capabilities.push_notifications = false;
+    card.capabilities.extended_agent_card = false;
+    if card.supported_interfaces.is_empty() {
+        let base_url = base_url.ok_or_else(ConfigError::no_url)?;
+        card.supported_interfaces = vec![
+            AgentInterface::new(base_url, BINDING_JSONRPC),
+            AgentInterface::new(base_url, BINDING_REST),
+        ];
+    }
+    Ok(card)
+}
+
+/// When the running program was built, as its file says.
+fn build_time() -> Option<SystemTime> {
+    let program = std::env::current_exe().ok()?;
+    std::fs::metadata(program).ok()?.modified().ok()
+}
+
+/// FNV-1a, 64 bits: tells versions of one card apart, which is no matter of security.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

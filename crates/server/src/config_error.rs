@@ -1,0 +1,106 @@
+use std::fmt;
+
+use llamon_core::a2a::CardError;
+use llamon_core::{InvalidLimit, PolicyError};
+
+/// A server that cannot be what its configuration says. Nothing has been bound or written.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    kind: Kind,
+    message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Policy,
+    Card,
+    Limit,
+    Address,
+    Path,
+}
+
+impl ConfigError {
+    /// Whether the upstream parts policy is wrong.
+    pub fn is_policy(&self) -> bool {
+        self.kind == Kind::Policy
+    }
+
+    /// Whether the agent card lacks something.
+    pub fn is_card(&self) -> bool {
+        self.kind == Kind::Card
+    }
+
+    /// Whether a limit has a value that it cannot have.
+    pub fn is_limit(&self) -> bool {
+        self.kind == Kind::Limit
+    }
+
+    /// Whether the address to listen on, or the public URL, cannot be used.
+    pub fn is_address(&self) -> bool {
+        self.kind == Kind::Address
+    }
+
+    /// Whether the path of an agent cannot be used.
+    pub fn is_path(&self) -> bool {
+        self.kind == Kind::Path
+    }
+
+    pub(crate) fn card(message: impl Into<String>) -> Self {
+        Self::new(Kind::Card, message)
+    }
+
+    pub(crate) fn address(message: impl Into<String>) -> Self {
+        Self::new(Kind::Address, message)
+    }
+
+    pub(crate) fn path(message: impl Into<String>) -> Self {
+        Self::new(Kind::Path, message)
+    }
+
+    pub(crate) fn no_url() -> Self {
+        Self::address(
+            "the agent card names no interface and the server does not know its public address; \
+             call .public_url(\"https://host/path\") or add an AgentInterface to the card",
+        )
+    }
+
+    fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+}
+
+impl From<PolicyError> for ConfigError {
+    fn from(error: PolicyError) -> Self {
+        Self::new(Kind::Policy, error.to_string())
+    }
+}
+
+impl From<CardError> for ConfigError {
+    fn from(error: CardError) -> Self {
+        Self::new(Kind::Card, error.to_string())
+    }
+}
+
+impl From<InvalidLimit> for ConfigError {
+    fn from(error: InvalidLimit) -> Self {
+        Self::new(Kind::Limit, error.to_string())
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl fmt::Debug for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What `main` prints when it returns the error.
+        write!(f, "ConfigError({:?}: {})", self.kind, self.message)
+    }
+}
+
+impl std::error::Error for ConfigError {}

@@ -1,0 +1,223 @@
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::net::TcpListener;
+
+use crate::binding;
+use crate::config_error::ConfigError;
+use crate::handler::Handler;
+use crate::serve_error::ServeError;
+use crate::server::{Server, stop_signal};
+
+/// Several agents on one port, each under a path.
+///
+/// ```no_run
+/// # use llamon_server::{AgentHost, Server};
+/// # async fn example(audit: Server, report: Server) -> Result<(), Box<dyn std::error::Error>> {
+/// AgentHost::new()
+///     .agent("/audit", audit)
+///     .agent("/report", report)
+///     .serve("127.0.0.1:8080")
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Default)]
+#[must_use = "a host does nothing until it serves"]
+pub struct AgentHost {
+    agents: Vec<(String, Server)>,
+}
+
+/// Agents that listen already.
+#[must_use = "a bound host does nothing until it serves"]
+pub struct BoundHost {
+    pub(crate) address: SocketAddr,
+    pub(crate) listener: TcpListener,
+    pub(crate) router: Router,
+    pub(crate) handlers: Vec<Arc<Handler>>,
+    pub(crate) shutdown_grace: Duration,
+    urls: Vec<String>,
+}
+
+impl AgentHost {
+    /// A host without agents.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an agent under `path`: `/`, or segments of letters, digits, `-`, `_`, `.` and `~`.
+    pub fn agent(mut self, path: impl Into<String>, server: Server) -> Self {
+        self.agents.push((path.into(), server));
+        self
+    }
+
+    /// Serves all agents until SIGINT or SIGTERM.
+    ///
+    /// # Errors
+    /// When a path or the address cannot be used.
+    pub async fn serve(self, address: impl AsRef<str>) -> Result<(), ServeError> {
+        let bound = self.bind(address).await?;
+        bound.serve_until(stop_signal()).await
+    }
+
+    /// Listens on `address` without serving yet, so that the port is known.
+    ///
+    /// # Errors
+    /// When a path or the address cannot be used. Paths are checked before anything is bound.
+    pub async fn bind(self, address: impl AsRef<str>) -> Result<BoundHost, ServeError> {
+        let address = address.as_ref();
+        let mut prefixes = Vec::new();
+        for (path, _) in &self.agents {
+            let prefix = check_path(path)?;
+            if prefixes.contains(&prefix) {
+                return Err(ConfigError::path(format!(
+                    "the path {path:?} is given to two agents; each needs its own"
+                ))
+                .into());
+            }
+            prefixes.push(prefix);
+        }
+        if prefixes.is_empty() {
+            let message = "there is no agent to serve; add one with .agent(\"/path\", server)";
+            return Err(ConfigError::path(message).into());
+        }
+        let sockets = resolve(address).await?;
+        let needs_address = self.agents.iter().any(|(_, server)| {
+            server.public_url.is_none() && server.card.supported_interfaces.is_empty()
+        });
+        if needs_address && sockets.iter().any(|socket| socket.ip().is_unspecified()) {
+            return Err(ConfigError::address(format!(
+                "the address {address:?} means all addresses of this machine, so the card cannot \
+                 tell clients where to send; call .public_url(\"https://host/path\") or listen on \
+                 one address"
+            ))
+            .into());
+        }
+        let listener = TcpListener::bind(&*sockets)
+            .await
+            .map_err(|error| ServeError::bind(address, error))?;
+        let local = listener
+            .local_addr()
+            .map_err(|error| ServeError::bind(address, error))?;
+        let origin = format!("http://{local}");
+        let mut router = Router::new();
+        let mut handlers = Vec::new();
+        let mut urls = Vec::new();
+        let mut shutdown_grace = Duration::ZERO;
+        for ((_, server), prefix) in self.agents.into_iter().zip(&prefixes) {
+            handlers.push(Arc::clone(&server.handler));
+            shutdown_grace = shutdown_grace.max(server.shutdown_grace);
+            let (routes, url) = server.routes(prefix, Some(&origin))?;
+            router = router.merge(routes);
+            urls.push(url);
+        }
+        Ok(BoundHost {
+            address: local,
+            listener,
+            router: router.fallback(binding::not_found),
+            handlers,
+            shutdown_grace,
+            urls,
+        })
+    }
+}
+
+impl BoundHost {
+    /// The address that is listened on, with the port that was free.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until SIGINT or SIGTERM.
+    ///
+    /// # Errors
+    /// When the listener breaks.
+    pub async fn serve(self) -> Result<(), ServeError> {
+        self.serve_until(stop_signal()).await
+    }
+
+    /// Serves until `stop` resolves. Then no connection and no message is accepted any more,
+    /// running turns get the shutdown grace, streams end with their last event, and what remains
+    /// is dropped.
+    ///
+    /// Dropping the future stops at once.
+    ///
+    /// # Errors
+    /// When the listener breaks.
+    pub async fn serve_until(
+        self,
+        stop: impl Future<Output = ()> + Send,
+    ) -> Result<(), ServeError> {
+        crate::listen::serve(self, stop).await
+    }
+
+    /// The URL of the first agent, as its card has it.
+    pub fn url(&self) -> &str {
+        self.urls.first().map_or("", String::as_str)
+    }
+
+    /// The URLs of all agents, in the order in which they were added.
+    pub fn urls(&self) -> &[String] {
+        &self.urls
+    }
+}
+
+impl fmt::Debug for AgentHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let paths = self.agents.iter().map(|(path, _)| path);
+        f.debug_list().entries(paths).finish()
+    }
+}
+
+impl fmt::Debug for BoundHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BoundHost")
+            .field("address", &self.address)
+            .field("urls", &self.urls)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The path as a prefix of routes: without the slash at its end.
+fn check_path(path: &str) -> Result<String, ConfigError> {
+    let segment_is_fine = |segment: &str| {
+        !segment.is_empty()
+            && segment != "."
+            && segment != ".."
+            && segment
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))
+    };
+    let prefix = path.trim_end_matches('/');
+    let fine = match prefix.strip_prefix('/') {
+        Some(rest) => rest.split('/').all(segment_is_fine),
+        None => path == "/",
+    };
+    if fine {
+        return Ok(prefix.to_owned());
+    }
+    Err(ConfigError::path(format!(
+        "the path {path:?} cannot be used; it must be \"/\" or begin with a slash and have \
+         segments of letters, digits, '-', '_', '.' and '~', such as \"/agents/audit\""
+    )))
+}
+
+async fn resolve(address: &str) -> Result<Vec<SocketAddr>, ConfigError> {
+    let unusable = |reason: String| {
+        ConfigError::address(format!(
+            "cannot listen on {address:?}: {reason}; expected host and port, such as 127.0.0.1:8080"
+        ))
+    };
+    let sockets = tokio::net::lookup_host(address)
+        .await
+        .map_err(|error| unusable(error.to_string()))?;
+    let sockets: Vec<SocketAddr> = sockets.collect();
+    if sockets.is_empty() {
+        return Err(unusable("the host has no address".to_owned()));
+    }
+    Ok(sockets)
+}

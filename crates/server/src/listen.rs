@@ -1,0 +1,89 @@
+//! The accept loop: connections in, and an orderly end.
+
+use std::future::Future;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+
+use crate::host::BoundHost;
+use crate::serve_error::ServeError;
+
+/// How long a client may take to send a request's head.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long connections may take to send what is written, after the turns have ended.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long to wait when the system has no more file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+pub(crate) async fn serve(
+    host: BoundHost,
+    stop: impl Future<Output = ()> + Send,
+) -> Result<(), ServeError> {
+    let mut connections = tokio::task::JoinSet::new();
+    let graceful = GracefulShutdown::new();
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = &mut stop => break,
+            accepted = host.listener.accept() => accepted,
+            Some(_) = connections.join_next(), if !connections.is_empty() => continue,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let service = TowerToHyperService::new(host.router.clone());
+                connections.spawn(graceful.watch(connect(stream, service)));
+            }
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) if is_exhausted(&error) => {
+                tracing::warn!(%error, "no connection can be accepted at the moment");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+            Err(error) => return Err(ServeError::listen(error)),
+        }
+    }
+    drop(host.listener);
+    let turns = host
+        .handlers
+        .iter()
+        .map(|handler| handler.shut_down(host.shutdown_grace));
+    futures_util::future::join_all(turns).await;
+    // Dropping the connections' set ends what has not ended by then.
+    if tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown())
+        .await
+        .is_err()
+    {
+        tracing::warn!("connections were closed before their last byte was sent");
+    }
+    Ok(())
+}
+
+type Connection = http1::Connection<TokioIo<TcpStream>, TowerToHyperService<axum::Router>>;
+
+fn connect(stream: TcpStream, service: TowerToHyperService<axum::Router>) -> Connection {
+    // Without it, each event of a stream waits for the acknowledgement of the one before.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY cannot be set");
+    }
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), service)
+}
+
+fn is_of_one_connection(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted
+    )
+}
+
+/// EMFILE and ENFILE on every Unix.
+fn is_exhausted(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(23 | 24))
+}

@@ -1,0 +1,106 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use llamon_core::a2a::AgentCard;
+
+use crate::binding::{self, Service};
+use crate::card::{self, CardDocument};
+use crate::config_error::ConfigError;
+use crate::handler::Handler;
+use crate::host::{AgentHost, BoundHost};
+use crate::serve_error::ServeError;
+
+/// An agent that can be served; made by [`crate::create_server`].
+pub struct Server {
+    pub(crate) card: AgentCard,
+    pub(crate) public_url: Option<String>,
+    pub(crate) handler: Arc<Handler>,
+    pub(crate) shutdown_grace: Duration,
+}
+
+impl Server {
+    /// Listens on `address` (`127.0.0.1:8080`; port 0 is any free one) and serves until SIGINT or
+    /// SIGTERM. Then it takes no more requests, waits for the turns that run, and returns.
+    ///
+    /// # Errors
+    /// When the address is none, cannot be bound, or cannot be reached by a client and the card
+    /// has no other.
+    pub async fn serve(self, address: impl AsRef<str>) -> Result<(), ServeError> {
+        self.bind(address).await?.serve().await
+    }
+
+    /// Listens on `address` without serving yet, so that the port is known.
+    ///
+    /// # Errors
+    /// As [`Server::serve`].
+    pub async fn bind(self, address: impl AsRef<str>) -> Result<BoundHost, ServeError> {
+        AgentHost::new().agent("/", self).bind(address).await
+    }
+
+    /// The agent as a router, to be mounted in an axum app at its root or, with `nest`, under a
+    /// path. Bodies, nesting and versions are checked in it; connections are not limited by it,
+    /// and a stop of the app does not wait for its turns.
+    ///
+    /// # Errors
+    /// When neither the card nor [`crate::ServerBuilder::public_url`] says where the agent is.
+    pub fn into_router(self) -> Result<Router, ConfigError> {
+        Ok(self.routes("", None)?.0.fallback(binding::not_found))
+    }
+
+    /// The routes under `prefix`, and the URL that clients reach them under.
+    pub(crate) fn routes(
+        self,
+        prefix: &str,
+        origin: Option<&str>,
+    ) -> Result<(Router, String), ConfigError> {
+        let base_url = self
+            .public_url
+            .or_else(|| origin.map(|origin| format!("{origin}{prefix}")));
+        let card = card::complete(&self.card, base_url.as_deref())?;
+        let url = card
+            .supported_interfaces
+            .first()
+            .map(|interface| interface.url.clone())
+            .unwrap_or_default();
+        let service = Service {
+            card: CardDocument::new(&card)?,
+            handler: self.handler,
+        };
+        Ok((binding::router(prefix, service), url))
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("card", &self.card.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Waits for SIGINT or, where there is one, SIGTERM.
+pub(crate) async fn stop_signal() {
+    let interrupt = async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    #[cfg(unix)]
+    let terminate = async {
+        use tokio::signal::unix::{SignalKind, signal};
+        match signal(SignalKind::terminate()) {
+            Ok(mut signal) => {
+                signal.recv().await;
+            }
+            Err(_) => std::future::pending().await,
+        }
+    };
+    #[cfg(not(unix))]
+    let terminate = std::future::pending::<()>();
+    tokio::select! {
+        () = interrupt => {}
+        () = terminate => {}
+    }
+}

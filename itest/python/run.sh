@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# The official Python SDK's client against `interop-agent`, over JSON-RPC and HTTP+JSON (see check.py).
+#
+# Needs Python 3.10 or newer with venv (asks apt-get for it where it may) and PyPI. Without them it says SKIP and ends
+# well, but under CI it fails: there a check that did not run is not a check that passed.
+set -euo pipefail
+
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+HERE="$ROOT/itest/python"
+TARGET="${CARGO_TARGET_DIR:-$ROOT/target}"
+VENV="$TARGET/itest-python"
+LOG="$VENV/interop-agent.log"
+AGENT=""
+cd "$ROOT"
+
+say() { printf -- '-- %s\n' "$*"; }
+skip() {
+    printf 'SKIP python interop: %s\n' "$*"
+    [[ -z "${CI:-}" ]] || exit 1
+    exit 0
+}
+fail() {
+    printf 'python interop: %s\n' "$*" >&2
+    exit 1
+}
+
+cleanup() {
+    [[ -n "$AGENT" ]] || return 0
+    kill "$AGENT" 2>/dev/null || true
+    for _ in $(seq 100); do
+        kill -0 "$AGENT" 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -KILL "$AGENT" 2>/dev/null || true
+    wait "$AGENT" 2>/dev/null || true
+    AGENT=""
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# Prints the first Python that can make a virtual environment.
+find_python() {
+    local candidate
+    for candidate in python3 python3.14 python3.13 python3.12 python3.11 python3.10 "$(command -p -v python3)"; do
+        if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+            printf '%s\n' "$candidate"
+            return 0
+        fi
+    done
+    return 1
+}
+
+apt_install() {
+    command -v apt-get >/dev/null || return 1
+    local as_root=()
+    [[ "$(id -u)" == 0 ]] || as_root=(sudo -n)
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq </dev/null &&
+        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null
+}
+
+PYTHON="$(find_python || true)"
+if [[ -z "$PYTHON" ]]; then
+    say "apt-get install python3 python3-venv"
+    apt_install python3 python3-venv >/dev/null || say "apt-get could not install them"
+    PYTHON="$(find_python || true)"
+fi
+[[ -n "$PYTHON" ]] || skip "no Python 3.10 or newer with venv"
+
+# The environment is kept between runs, until the Python or a pin changes.
+WANTED="$("$PYTHON" --version) $(cksum <"$HERE/requirements.txt")"
+if [[ "$(cat "$VENV/installed" 2>/dev/null)" != "$WANTED" ]]; then
+    say "pip install ($("$PYTHON" --version))"
+    rm -rf "$VENV"
+    "$PYTHON" -m venv "$VENV"
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary=:all: \
+        -r "$HERE/requirements.txt" || skip "pip could not install the pinned packages"
+    printf '%s\n' "$WANTED" >"$VENV/installed"
+fi
+
+say "cargo build interop-agent"
+cargo build -q --locked -p llamon-itest --bin interop-agent
+
+: >"$LOG"
+"$TARGET/debug/interop-agent" </dev/null >"$LOG" 2>&1 &
+AGENT=$!
+URL=""
+for _ in $(seq 200); do
+    URL="$(sed -n 's/^READY \(http:[^[:space:]]*\).*/\1/p' "$LOG" | sed -n 1p)"
+    [[ -z "$URL" ]] || break
+    kill -0 "$AGENT" 2>/dev/null || fail "interop-agent ended at once: $(cat "$LOG")"
+    sleep 0.1
+done
+[[ -n "$URL" ]] || fail "interop-agent printed no READY line within 20 s: $(cat "$LOG")"
+
+say "check.py"
+status=0
+# No proxy between us and loopback; no byte code beside the source.
+NO_PROXY=127.0.0.1 no_proxy=127.0.0.1 PYTHONDONTWRITEBYTECODE=1 \
+    timeout 600 "$VENV/bin/python" "$HERE/check.py" "$URL" </dev/null || status=$?
+kill -0 "$AGENT" 2>/dev/null || { printf 'interop-agent did not survive the checks\n'; status=1; }
+if [[ $status -ne 0 ]]; then
+    say "interop-agent said"
+    tail -n 60 "$LOG"
+    fail "failed ($status)"
+fi

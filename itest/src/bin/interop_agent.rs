@@ -1,0 +1,58 @@
+//! The agent that clients of other SDKs talk to in `itest/`; what it does is in the query.
+
+use std::io::Write as _;
+
+use llamon_agent::prelude::*;
+use serde_json::json;
+
+async fn interop(turn: Turn) -> Result<Answer, AgentError> {
+    let asked = turn.number() > 1;
+    match turn.query() {
+        query if asked => Ok(Answer::completed(format!("got: {query}"))?),
+        "echo" => {
+            let (data, files) = (
+                turn.upstream().data().count(),
+                turn.upstream().files().count(),
+            );
+            let own = json!({"own": true, "count": turn.upstream().len()});
+            Ok(Answer::completed((
+                format!("echo: {data} data, {files} files"),
+                Json(own),
+            ))?)
+        }
+        "stream" => {
+            for chunk in ["one ", "two ", "three"] {
+                turn.emit(chunk).await?;
+            }
+            Ok(Answer::completed(Json(json!({"done": true})))?)
+        }
+        "slow" => {
+            turn.emit("started").await?;
+            turn.cancelled().await;
+            Ok(Answer::completed("never seen")?)
+        }
+        "fail" => Err(AgentError::public("the agent was asked to fail")),
+        "ask" => Ok(Answer::input_required("which?")?),
+        "message" => Ok(Answer::message("a direct message")?),
+        other => Ok(Answer::completed(format!("you said: {other}"))?),
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let card = AgentCard::new("interop", "Does what the query says", "1.0.0").skill(Skill::new(
+        "interop",
+        "Interop",
+        "Does what the query says",
+    ));
+    let server = create_server(card, interop)
+        .upstream_parts_policy("append")
+        .await?
+        .bind("127.0.0.1:0")
+        .await?;
+    let mut out = std::io::stdout();
+    writeln!(out, "READY {}/", server.url())?;
+    out.flush()?;
+    server.serve().await?;
+    Ok(())
+}
