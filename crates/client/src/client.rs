@@ -222,7 +222,7 @@ impl Client {
         };
         let name = operation.name();
         let answer = retrying(self.attempts(operation), attempt);
-        within(waits.timeout, name, &request, answer).await
+        within(waits.timeout, name, "timeout", &request, answer).await
     }
 
     async fn open(
@@ -247,7 +247,14 @@ impl Client {
                 let (head, text) = response.text(limits.max_body_bytes).await?;
                 Err(answer::not_a_stream(&head, &text, limits))
             };
-            within(waits.idle_timeout, operation.name(), request, begun).await
+            within(
+                waits.idle_timeout,
+                operation.name(),
+                "idle_timeout",
+                request,
+                begun,
+            )
+            .await
         };
         let response = retrying(self.attempts(operation), attempt).await?;
         let settings = Settings {
@@ -308,19 +315,20 @@ pub(crate) async fn fetch_card(
         Err(answer::refusal(&head, &text, limits.max_json_depth))
     };
     let card = retrying(waits.max_attempts, attempt);
-    within(waits.timeout, "the agent card", &request, card).await
+    within(waits.timeout, "the agent card", "timeout", &request, card).await
 }
 
 async fn within<T>(
     limit: Duration,
     what: &str,
+    setting: &str,
     request: &Request,
     answer: impl Future<Output = Result<T, ClientError>>,
 ) -> Result<T, ClientError> {
     match tokio::time::timeout(limit, answer).await {
         Ok(answer) => answer,
         Err(_) => Err(ClientError::timeout(format!(
-            "{} did not answer within {limit:?} ({what}); a task that was begun runs on there",
+            "{} did not answer {what} within {limit:?}; raise the client's {setting} if the agent needs longer",
             address::shown(&request.url)
         ))),
     }

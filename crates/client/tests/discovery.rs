@@ -1,0 +1,217 @@
+//! Finding an agent: card URLs, the choice of an interface, and which origins are followed.
+
+use std::net::SocketAddr;
+
+use llamon_client::{Binding, Client};
+use support::{Action, Server, both, card, json, response};
+
+#[expect(dead_code, reason = "each test file uses a part of the support")]
+mod support;
+
+const CARD_PATH: &str = "/.well-known/agent-card.json";
+
+async fn serve(card: impl Fn(SocketAddr) -> String + Send + Sync + 'static) -> Server {
+    Server::start(move |_, _, address| json(card(address))).await
+}
+
+#[tokio::test]
+async fn the_card_is_found_from_a_base_url_and_from_its_own() {
+    let server = serve(both).await;
+    let cases = [
+        ("", CARD_PATH.to_owned()),
+        ("/", CARD_PATH.to_owned()),
+        ("/agents/audit", format!("/agents/audit{CARD_PATH}")),
+        ("/agents/audit/", format!("/agents/audit{CARD_PATH}")),
+        ("/my/card.json", "/my/card.json".to_owned()),
+        (CARD_PATH, CARD_PATH.to_owned()),
+    ];
+    for (index, (path, expected)) in cases.into_iter().enumerate() {
+        let client = Client::discover(&server.url(path)).await.unwrap();
+        assert_eq!(client.card().name, "test");
+        let request = server.requests().remove(index);
+        assert_eq!(request.line, format!("GET {expected} HTTP/1.1"));
+        assert_eq!(request.header("a2a-version"), Some("1.0"));
+        assert_eq!(request.header("accept"), Some("application/json"));
+    }
+}
+
+#[tokio::test]
+async fn the_card_is_kept_as_it_was_served() {
+    let server = serve(both).await;
+    let client = Client::discover(&server.url("")).await.unwrap();
+    assert!(client.card_json().contains(r#""x-unknown":1e400"#));
+}
+
+#[tokio::test]
+async fn the_first_interface_that_is_spoken_is_used_unless_one_is_asked_for() {
+    let server = serve(|address| {
+        let rest = format!("http://{address}/rest");
+        let rpc = format!("http://{address}/rpc");
+        card(&[
+            ("GRPC", "1.0", "127.0.0.1:1"),
+            ("JSONRPC", "0.3", "http://elsewhere.example/"),
+            ("HTTP+JSON", "1.0", &rest),
+            ("JSONRPC", "1.0.1", &rpc),
+        ])
+    })
+    .await;
+    let client = Client::discover(&server.url("")).await.unwrap();
+    assert_eq!(client.binding(), Binding::Rest);
+    assert_eq!(client.url(), server.url("/rest"));
+
+    let builder = Client::builder().binding(Binding::JsonRpc);
+    let client = builder.discover(&server.url("")).await.unwrap();
+    assert_eq!(client.binding(), Binding::JsonRpc);
+    assert_eq!(client.url(), server.url("/rpc"));
+}
+
+#[test]
+fn a_card_without_a_usable_interface_says_what_it_has() {
+    let of = |interfaces: &[(&str, &str, &str)]| {
+        Client::builder().with_card(&card(interfaces), "http://127.0.0.1/")
+    };
+    let error = of(&[
+        ("GRPC", "1.0", "127.0.0.1:1"),
+        ("JSONRPC", "0.3", "http://127.0.0.1/"),
+    ])
+    .unwrap_err();
+    assert!(error.is_usage());
+    assert_eq!(
+        error.to_string(),
+        r#"the agent card offers "GRPC 1.0", "JSONRPC 0.3", but this client speaks JSONRPC and HTTP+JSON of version 1.0"#
+    );
+
+    let error = Client::builder()
+        .binding(Binding::Rest)
+        .with_card(
+            &card(&[("JSONRPC", "1.0", "http://127.0.0.1/")]),
+            "http://127.0.0.1/",
+        )
+        .unwrap_err();
+    assert!(error.is_usage());
+    assert!(
+        error.to_string().contains("HTTP+JSON 1.0 was asked for"),
+        "{error}"
+    );
+
+    let error = of(&[]).unwrap_err();
+    assert!(error.to_string().contains("A2A 0.3"), "{error}");
+    for url in ["/relative", "ftp://127.0.0.1/", "http://u:p@127.0.0.1/"] {
+        assert!(
+            of(&[("JSONRPC", "1.0", url)]).unwrap_err().is_usage(),
+            "{url}"
+        );
+    }
+}
+
+#[test]
+fn another_origin_is_followed_only_when_it_is_named() {
+    let card_url = "http://127.0.0.1:8080/.well-known/agent-card.json";
+    let others = [
+        "http://127.0.0.1:8081/",
+        "http://localhost:8080/",
+        "https://127.0.0.1:8080/",
+        "http://127.0.0.1.example.com:8080/",
+    ];
+    for other in others {
+        let card = card(&[("JSONRPC", "1.0", other)]);
+        let error = Client::builder().with_card(&card, card_url).unwrap_err();
+        assert!(error.is_usage());
+        let origin = other.trim_end_matches('/');
+        let advice = format!("trust it with trust_origin({origin:?})");
+        assert!(error.to_string().contains(&advice), "{error}");
+
+        let client = Client::builder()
+            .trust_origin("http://unrelated.example")
+            .trust_origin(format!("{origin}/some/path"))
+            .with_card(&card, card_url)
+            .unwrap();
+        assert_eq!(client.url(), other);
+    }
+    // The port that a scheme has anyway is the same origin.
+    let card = card(&[("JSONRPC", "1.0", "http://h.example:80/rpc")]);
+    assert!(
+        Client::builder()
+            .with_card(&card, "http://h.example/")
+            .is_ok()
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_card_is_an_error_that_says_so() {
+    let cases: [(Vec<u8>, &str); 5] = [
+        (response(404, "text/html", "<h1>not found</h1>"), "there is no agent at"),
+        (response(200, "text/html", "<html>"), "is no agent card"),
+        (response(200, "application/json", "{}"), "missing field `name`"),
+        (response(200, "application/json", b"{\"name\":\"\xff\"}"), "is not UTF-8"),
+        (
+            b"HTTP/1.1 302 X\r\nlocation: http://evil.example/card.json\r\ncontent-length: 0\r\n\r\n".to_vec(),
+            "redirects to \"http://evil.example/card.json\"",
+        ),
+    ];
+    for (bytes, expected) in cases {
+        let server = Server::start(move |_, _, _| Action::Send(bytes.clone())).await;
+        let error = Client::discover(&server.url("")).await.unwrap_err();
+        assert!(error.is_invalid_response(), "{error:?}");
+        assert!(error.to_string().contains(expected), "{error}");
+        assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn nobody_there_is_a_connect_error() {
+    // A port that was free a moment ago, and nobody else knows of.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let error = Client::discover(&url).await.unwrap_err();
+    assert!(error.is_connect(), "{error:?}");
+    assert!(error.to_string().contains("cannot connect to"), "{error}");
+    assert!(error.to_string().contains("(3 attempts)"), "{error}");
+    let builder = Client::builder().max_attempts(1);
+    let error = builder
+        .discover(&url.replace("http", "https"))
+        .await
+        .unwrap_err();
+    assert!(error.is_connect(), "{error:?}");
+}
+
+#[tokio::test]
+async fn tls_with_somebody_who_speaks_plain_http_is_a_connect_error() {
+    let server = serve(both).await;
+    let builder = Client::builder().max_attempts(1);
+    let url = server.url("").replace("http", "https");
+    let error = builder.discover(&url).await.unwrap_err();
+    assert!(error.is_connect(), "{error:?}");
+}
+
+#[tokio::test]
+async fn wrong_settings_are_usage_errors() {
+    use std::time::Duration;
+    let wrong = [
+        Client::builder().timeout(Duration::ZERO),
+        Client::builder().idle_timeout(Duration::ZERO),
+        Client::builder().connect_timeout(Duration::ZERO),
+        Client::builder().max_attempts(0),
+        Client::builder().trust_origin("localhost"),
+        Client::builder().limits(llamon_core::Limits::default().with_max_json_depth(1_000)),
+    ];
+    for builder in wrong {
+        // Nobody is there: the settings are looked at first.
+        let error = builder.discover("http://127.0.0.1:1").await.unwrap_err();
+        assert!(error.is_usage(), "{error:?}");
+    }
+    for url in [
+        "127.0.0.1:8080",
+        "ftp://127.0.0.1",
+        "http://me:secret@127.0.0.1",
+    ] {
+        assert!(Client::discover(url).await.unwrap_err().is_usage(), "{url}");
+    }
+    let longest = Client::builder()
+        .timeout(Duration::MAX)
+        .idle_timeout(Duration::MAX)
+        .connect_timeout(Duration::MAX);
+    let server = serve(both).await;
+    assert!(longest.discover(&server.url("")).await.is_ok());
+}
