@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
 use llamon_core::Limits;
-use llamon_core::a2a::{Message, StreamEvent, Task, TaskFold, TaskState, TaskStatus};
+use llamon_core::a2a::{
+    ArtifactUpdate, Message, StreamEvent, Task, TaskFold, TaskState, TaskStatus,
+};
 
 use crate::error::ClientError;
 use crate::reply::Reply;
@@ -46,8 +48,8 @@ impl Folding {
         matches!(self.answer, Answer::Message(_))
     }
 
-    /// Takes in an event.
-    pub(crate) fn apply(&mut self, event: &StreamEvent, limits: &Limits) {
+    /// Takes in an event that was read from a text of `source_len` bytes.
+    pub(crate) fn apply(&mut self, event: &StreamEvent, source_len: usize, limits: &Limits) {
         self.state = event.state().or(self.state);
         let (task_id, context_id) = match event {
             StreamEvent::Message(message) => {
@@ -70,7 +72,7 @@ impl Folding {
             self.answer = Answer::Task(Box::new(TaskFold::new(task)));
         }
         if let Answer::Task(fold) = &mut self.answer {
-            self.bytes = apply(fold, event, self.bytes);
+            self.bytes = apply(fold, event, source_len, self.bytes);
             if let Some(limit) = exceeded(fold, self.bytes, limits) {
                 self.answer = Answer::TooLarge(limit);
             }
@@ -94,24 +96,41 @@ impl Folding {
     }
 }
 
-/// Applies the event; returns how many bytes the artifacts have then.
-fn apply(fold: &mut TaskFold, event: &StreamEvent, bytes: usize) -> usize {
+/// Applies the event; returns how many bytes the fold holds then, of which `bytes` were there.
+fn apply(fold: &mut TaskFold, event: &StreamEvent, source_len: usize, bytes: usize) -> usize {
     match event {
         StreamEvent::Task(task) => {
             fold.apply(event);
             task.bytes()
         }
         StreamEvent::Artifact(update) => {
-            let id = &update.artifact.artifact_id;
-            let before = fold.artifact_bytes(id);
-            fold.apply(event);
-            bytes.saturating_sub(before) + fold.artifact_bytes(id)
+            let mut update = update.clone();
+            // The parts of a stream add up, so they must not keep the rest of their events.
+            for part in &mut update.artifact.parts {
+                *part = part.clone().detached_from(source_len);
+            }
+            let about = described(&update);
+            let id = Arc::clone(&update.artifact.artifact_id);
+            let before = fold.artifact_bytes(&id);
+            fold.apply(&StreamEvent::Artifact(update));
+            bytes.saturating_sub(before) + fold.artifact_bytes(&id) + about
         }
         StreamEvent::Status(_) | StreamEvent::Message(_) => {
             fold.apply(event);
             bytes
         }
     }
+}
+
+/// Bytes that an update has besides its parts and that the fold may keep.
+fn described(update: &ArtifactUpdate) -> usize {
+    let artifact = &update.artifact;
+    let len = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    artifact.name.as_ref().map_or(0, |name| name.len())
+        + artifact.artifact_id.len()
+        + len(&artifact.description)
+        + len(&artifact.metadata)
+        + artifact.extensions.iter().map(String::len).sum::<usize>()
 }
 
 fn exceeded(fold: &TaskFold, bytes: usize, limits: &Limits) -> Option<String> {
@@ -134,4 +153,68 @@ fn working() -> TaskStatus {
     let mut status = TaskStatus::new(TaskState::Working, llamon_core::Timestamp::from_micros(0));
     status.timestamp = None;
     status
+}
+
+#[cfg(test)]
+mod tests {
+    use bytestring::ByteString;
+    use llamon_core::Limits;
+    use llamon_core::a2a::StreamEvent;
+    use llamon_core::json::Reader;
+
+    use super::Folding;
+
+    fn apply(folding: &mut Folding, text: &ByteString, limits: &Limits) {
+        let mut reader = Reader::of_str(text, 100);
+        let event = StreamEvent::read(&mut reader, text, limits).unwrap();
+        folding.apply(&event, text.len(), limits);
+    }
+
+    fn update(id: &str, more: &str) -> ByteString {
+        format!(
+            r#"{{"artifactUpdate":{{"taskId":"t","artifact":{{"artifactId":"{id}","parts":[{{"data":1}}]{more}}}}}}}"#
+        )
+        .into()
+    }
+
+    #[test]
+    fn a_small_part_keeps_no_large_event() {
+        let limits = Limits::default();
+        let padding = format!(r#","x":"{}""#, "x".repeat(10_000));
+        let text = update("a", &padding);
+        let mut folding = Folding::new(None);
+        apply(&mut folding, &text, &limits);
+        let reply = folding.into_reply().unwrap();
+        let payload = reply.payload();
+        let [part] = payload.parts() else {
+            panic!("{payload:?}");
+        };
+        assert_eq!(part.json(), r#"{"data":1}"#);
+        let event = text.as_bytes().as_ptr_range();
+        assert!(!event.contains(&part.json().as_ptr()));
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_whatever_it_is() {
+        let limits = Limits::default()
+            .with_max_body_bytes(10_000)
+            .with_max_artifacts(3);
+        let metadata = format!(r#","metadata":{{"x":"{}"}}"#, "x".repeat(6_000));
+        let cases = [
+            (["a", "a", "a", "a"], "", None),
+            (["a", "b", "c", "d"], "", Some("max_artifacts")),
+            (["a", "b", "c", "c"], &*metadata, Some("max_body_bytes")),
+        ];
+        for (ids, more, limit) in cases {
+            let mut folding = Folding::new(None);
+            for id in ids {
+                apply(&mut folding, &update(id, more), &limits);
+            }
+            let error = folding.into_reply().err().map(|error| error.to_string());
+            match limit {
+                None => assert_eq!(error, None),
+                Some(limit) => assert!(error.unwrap().contains(limit)),
+            }
+        }
+    }
 }

@@ -124,15 +124,10 @@ impl EventStream {
         let Settings {
             binding, limits, ..
         } = &self.settings;
-        let event = answer::read(
-            *binding,
-            &head,
-            &ByteString::from(data),
-            limits,
-            StreamEvent::read,
-        )
-        .map_err(|error| error.with_task(self.folding.task_id().cloned()))?;
-        self.folding.apply(&event, limits);
+        let text = ByteString::from(data);
+        let event = answer::read(*binding, &head, &text, limits, StreamEvent::read)
+            .map_err(|error| error.with_task(self.folding.task_id().cloned()))?;
+        self.folding.apply(&event, text.len(), limits);
         self.closing = self
             .is_over()
             .then(|| Box::pin(tokio::time::sleep(CLOSING_TIME)));

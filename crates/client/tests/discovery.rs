@@ -178,11 +178,20 @@ async fn nobody_there_is_a_connect_error() {
 
 #[tokio::test]
 async fn tls_with_somebody_who_speaks_plain_http_is_a_connect_error() {
-    let server = serve(both).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let answering = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let bytes = response(400, "text/plain", "plain HTTP was expected");
+        tokio::io::AsyncWriteExt::write_all(&mut stream, &bytes)
+            .await
+            .unwrap();
+        stream
+    });
     let builder = Client::builder().max_attempts(1);
-    let url = server.url("").replace("http", "https");
     let error = builder.discover(&url).await.unwrap_err();
     assert!(error.is_connect(), "{error:?}");
+    answering.await.unwrap();
 }
 
 #[tokio::test]

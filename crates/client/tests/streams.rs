@@ -5,8 +5,8 @@ use llamon_client::{Binding, Client, ClientError, Reply};
 use llamon_core::Limits;
 use llamon_core::a2a::{ErrorCode, StreamEvent, TaskState};
 use support::{
-    Action, Server, artifact_event, both, events, json, open_stream, response, result,
-    status_event, stream, task, task_event,
+    Action, Server, artifact_event, events, json, open_stream, response, result, status_event,
+    stream, task, task_event,
 };
 
 #[expect(dead_code, reason = "each test file uses a part of the support")]
@@ -28,18 +28,8 @@ async fn limited(
     act: impl Fn() -> Action + Send + Sync + 'static,
 ) -> (Client, Server) {
     let server = Server::start(move |_, _, _| act()).await;
-    let address = server
-        .url("")
-        .replace("http://", "")
-        .parse()
-        .expect("an address");
-    let client = Client::builder()
-        .binding(binding)
-        .limits(limits)
-        .max_attempts(1)
-        .with_card(&both(address), &server.url(""))
-        .expect("a client");
-    (client, server)
+    let builder = Client::builder().binding(binding).limits(limits);
+    (server.client(builder), server)
 }
 
 /// The events as the binding puts them.
@@ -289,11 +279,13 @@ async fn an_error_instead_of_a_stream_is_the_protocols() {
 
 #[tokio::test]
 async fn what_is_no_event_is_an_error() {
-    let cases: [(&[u8], &str); 4] = [
+    let cases: [(&[u8], &str); 3] = [
         (b"data: hello\n\n", "is not A2A 1.0"),
-        (b"data: {}\n\n", "one of task, message, statusUpdate and artifactUpdate"),
+        (
+            b"data: {}\n\n",
+            "one of task, message, statusUpdate and artifactUpdate",
+        ),
         (b"data: \xff\xfe\n\n", "is no event stream"),
-        (b"data: {\"task\":{\"id\":\"t1\",\"status\":{\"state\":\"TASK_STATE_WORKING\"}},\"message\":null}\n\n", "message"),
     ];
     for (text, expected) in cases {
         let bytes = stream(&[text]);
@@ -406,11 +398,7 @@ async fn a_server_that_subscribes_by_get_is_asked_by_get() {
         events(&[task_event("COMPLETED")])
     })
     .await;
-    let address = server.url("").replace("http://", "").parse().unwrap();
-    let client = Client::builder()
-        .binding(Binding::Rest)
-        .with_card(&both(address), &server.url(""))
-        .unwrap();
+    let client = server.client(Client::builder().binding(Binding::Rest));
     assert!(client.subscribe("t1").await.unwrap().finish().await.is_ok());
     let lines: Vec<String> = server.requests().into_iter().map(|r| r.line).collect();
     let path = "/rest/tasks/t1:subscribe HTTP/1.1";
@@ -422,12 +410,10 @@ async fn a_silent_stream_is_a_timeout() {
     let event = format!("data: {}\n\n", task_event("WORKING"));
     let bytes = open_stream(&[event.as_bytes()]);
     let server = Server::start(move |_, _, _| Action::SendAndHold(bytes.clone())).await;
-    let address = server.url("").replace("http://", "").parse().unwrap();
-    let client = Client::builder()
+    let builder = Client::builder()
         .binding(Binding::Rest)
-        .idle_timeout(std::time::Duration::from_millis(50))
-        .with_card(&both(address), &server.url(""))
-        .unwrap();
+        .idle_timeout(std::time::Duration::from_millis(50));
+    let client = server.client(builder);
     let mut events = client.stream("hi").await.unwrap();
     assert!(events.next().await.unwrap().is_ok());
     let error = events.next().await.unwrap().unwrap_err();

@@ -25,6 +25,7 @@ mod answer;
 mod binding;
 mod builder;
 mod card;
+mod check;
 mod clock;
 mod composer;
 mod config_error;
@@ -42,6 +43,8 @@ pub use agent::{Agent, ErasedAgent, FunctionKind, IntoAgent, StructKind};
 pub use agent_error::AgentError;
 pub use answer::{Answer, IntoAnswer};
 pub use builder::{ServerBuilder, create_server};
+#[doc(hidden)]
+pub use check::is_function_agent as __is_function_agent;
 pub use clock::Clock;
 pub use config_error::ConfigError;
 pub use handler::TaskVisibility;

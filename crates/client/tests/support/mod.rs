@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+use llamon_client::{Binding, Client, ClientBuilder};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -80,9 +81,26 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
+    /// A client of this server, which has both bindings.
+    pub(crate) fn client(&self, builder: ClientBuilder) -> Client {
+        builder
+            .with_card(&both(self.address), &self.url(""))
+            .expect("a client")
+    }
+
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.requests.lock().expect("a lock").clone()
     }
+}
+
+/// A client whose calls are all answered with `value`, as the binding puts it.
+pub(crate) async fn answering(binding: Binding, value: &str) -> (Client, Server) {
+    let body = match binding {
+        Binding::JsonRpc => result(value),
+        _ => value.to_owned(),
+    };
+    let server = Server::start(move |_, _, _| json(&body)).await;
+    (server.client(Client::builder().binding(binding)), server)
 }
 
 impl Drop for Server {

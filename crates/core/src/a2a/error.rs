@@ -30,6 +30,8 @@ pub enum ErrorCode {
     InvalidRequest,
     /// There is no such method.
     MethodNotFound,
+    /// The path does not take the HTTP method.
+    MethodNotAllowed,
     /// The method's parameters are wrong.
     InvalidParams,
     /// The server failed.
@@ -41,7 +43,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 17] = [
         Self::TaskNotFound,
         Self::TaskNotCancelable,
         Self::PushNotificationNotSupported,
@@ -54,14 +56,16 @@ impl ErrorCode {
         Self::Parse,
         Self::InvalidRequest,
         Self::MethodNotFound,
+        Self::MethodNotAllowed,
         Self::InvalidParams,
         Self::Internal,
         Self::Unavailable,
         Self::PayloadTooLarge,
     ];
 
-    /// Code in JSON-RPC. The last two are no codes of the specification; they share those of
-    /// the nearest ones and are told apart by their reason.
+    /// Code in JSON-RPC. Codes that the specification does not have (`MethodNotAllowed`,
+    /// `Unavailable`, `PayloadTooLarge`) share that of the nearest one and are told apart by
+    /// their reason.
     pub fn jsonrpc(self) -> i32 {
         match self {
             Self::TaskNotFound => -32001,
@@ -75,7 +79,7 @@ impl ErrorCode {
             Self::VersionNotSupported => -32009,
             Self::Parse => -32700,
             Self::InvalidRequest | Self::PayloadTooLarge => -32600,
-            Self::MethodNotFound => -32601,
+            Self::MethodNotFound | Self::MethodNotAllowed => -32601,
             Self::InvalidParams => -32602,
             Self::Internal | Self::Unavailable => -32603,
         }
@@ -85,6 +89,7 @@ impl ErrorCode {
     pub fn http(self) -> u16 {
         match self {
             Self::TaskNotFound | Self::MethodNotFound => 404,
+            Self::MethodNotAllowed => 405,
             Self::InvalidAgentResponse | Self::Internal => 500,
             Self::Unavailable => 503,
             Self::PayloadTooLarge => 413,
@@ -103,6 +108,7 @@ impl ErrorCode {
             | Self::ExtensionSupportRequired
             | Self::VersionNotSupported => "FAILED_PRECONDITION",
             Self::InvalidAgentResponse | Self::Internal => "INTERNAL",
+            Self::MethodNotAllowed => "UNIMPLEMENTED",
             Self::Unavailable => "UNAVAILABLE",
             Self::PayloadTooLarge => "RESOURCE_EXHAUSTED",
             Self::ContentTypeNotSupported
@@ -127,6 +133,7 @@ impl ErrorCode {
             Self::Parse => "PARSE_ERROR",
             Self::InvalidRequest => "INVALID_REQUEST",
             Self::MethodNotFound => "METHOD_NOT_FOUND",
+            Self::MethodNotAllowed => "METHOD_NOT_ALLOWED",
             Self::InvalidParams => "INVALID_PARAMS",
             Self::Internal => "INTERNAL_ERROR",
             Self::Unavailable => "UNAVAILABLE",

@@ -146,9 +146,7 @@ pub(super) async fn extended_card(headers: HeaderMap, uri: Uri) -> Reply {
 
 /// A path that exists, with a method that it does not take.
 pub(super) async fn method_not_allowed(method: Method, uri: Uri) -> Response<Body> {
-    let mut response = failure(&wrong_method(&method, uri.path()));
-    *response.status_mut() = axum::http::StatusCode::METHOD_NOT_ALLOWED;
-    response
+    failure(&wrong_method(&method, uri.path()))
 }
 
 pub(super) fn no_route(method: &Method, path: &str) -> Response<Body> {
@@ -162,7 +160,7 @@ pub(super) fn no_route(method: &Method, path: &str) -> Response<Body> {
 fn wrong_method(method: &Method, path: &str) -> A2aError {
     let shown: String = path.chars().take(120).collect();
     A2aError::new(
-        ErrorCode::MethodNotFound,
+        ErrorCode::MethodNotAllowed,
         format!("{shown} does not take {method}"),
     )
 }

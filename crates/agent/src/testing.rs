@@ -1,0 +1,162 @@
+//! A server for tests of agents: in-process, on a free port of loopback, over real HTTP.
+
+use std::error::Error;
+use std::fmt;
+use std::future::IntoFuture;
+
+use llamon_client::{Binding, Client, ClientError, Outgoing, Reply};
+use llamon_server::{AgentHost, ConfigError, ServeError, Server};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// An agent that runs while this value lives.
+///
+/// ```
+/// use llamon_agent::prelude::*;
+/// use llamon_agent::testing::TestServer;
+///
+/// async fn shout(turn: Turn) -> Result<String, AgentError> {
+///     Ok(turn.query().to_uppercase())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let card = AgentCard::new("shout", "Says it louder", "1.0.0")
+///     .skill(Skill::new("shout", "Shout", "Writes a text in capitals"));
+/// let server = TestServer::start(create_server(card, shout)).await?;
+/// let reply = server.send("hello").await?;
+/// assert_eq!(reply.text(), "HELLO");
+/// # Ok(())
+/// # }
+/// ```
+pub struct TestServer {
+    urls: Vec<String>,
+    client: Client,
+    stop: Option<oneshot::Sender<()>>,
+    running: JoinHandle<Result<(), ServeError>>,
+}
+
+impl TestServer {
+    /// Starts the agent of a server builder (or of anything else that resolves to a server).
+    ///
+    /// # Errors
+    /// When the configuration is wrong, or loopback cannot be used.
+    pub async fn start(
+        server: impl IntoFuture<Output = Result<Server, ConfigError>>,
+    ) -> Result<Self, TestServerError> {
+        let server = server.await.map_err(TestServerError::new)?;
+        Self::start_host(AgentHost::new().agent("/", server)).await
+    }
+
+    /// Starts several agents on one port.
+    ///
+    /// # Errors
+    /// As [`TestServer::start`].
+    pub async fn start_host(host: AgentHost) -> Result<Self, TestServerError> {
+        let bound = host
+            .bind("127.0.0.1:0")
+            .await
+            .map_err(TestServerError::new)?;
+        let urls = bound.urls().to_vec();
+        let (stop, stopped) = oneshot::channel();
+        let running = tokio::spawn(bound.serve_until(async {
+            // A dropped sender is a stop as well.
+            let _ = stopped.await;
+        }));
+        let first = urls.first().map_or("", String::as_str);
+        let client = Client::discover(first)
+            .await
+            .map_err(TestServerError::new)?;
+        Ok(Self {
+            urls,
+            client,
+            stop: Some(stop),
+            running,
+        })
+    }
+
+    /// The URL of the first agent.
+    pub fn url(&self) -> &str {
+        self.urls.first().map_or("", String::as_str)
+    }
+
+    /// The URLs of all agents, in the order in which they were added.
+    pub fn urls(&self) -> &[String] {
+        &self.urls
+    }
+
+    /// A client of the first agent.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// A client of the first agent that uses `binding`.
+    ///
+    /// # Errors
+    /// When the card cannot be fetched.
+    pub async fn client_with(&self, binding: Binding) -> Result<Client, ClientError> {
+        Client::builder()
+            .binding(binding)
+            .discover(self.url())
+            .await
+    }
+
+    /// Sends a message to the first agent and waits for its answer.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn send(&self, message: impl Into<Outgoing>) -> Result<Reply, ClientError> {
+        self.client.send(message).await
+    }
+
+    /// Stops as a signal would stop the server, and waits until it has.
+    ///
+    /// # Errors
+    /// When the server ended with an error.
+    pub async fn stop(mut self) -> Result<(), TestServerError> {
+        if let Some(stop) = self.stop.take() {
+            // It may have ended by itself; then there is nobody to tell.
+            let _ = stop.send(());
+        }
+        match (&mut self.running).await {
+            Ok(served) => served.map_err(TestServerError::new),
+            Err(error) => Err(TestServerError::new(error)),
+        }
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.running.abort();
+    }
+}
+
+impl fmt::Debug for TestServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TestServer")
+            .field("urls", &self.urls)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A test server that did not start or did not end well.
+#[derive(Debug)]
+pub struct TestServerError(Box<dyn Error + Send + Sync>);
+
+impl TestServerError {
+    fn new(error: impl Error + Send + Sync + 'static) -> Self {
+        Self(Box::new(error))
+    }
+}
+
+impl fmt::Display for TestServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for TestServerError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}
