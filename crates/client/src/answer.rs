@@ -88,7 +88,7 @@ pub(crate) fn refusal(head: &Head, text: &str, depth: u32) -> ClientError {
         (401 | 403, _) => format!("{url} asks for credentials (HTTP {status})"),
         (404, _) => {
             format!(
-                "there is no agent at {url} (HTTP 404); check the path{}",
+                "nothing is at {url} (HTTP 404); check the path{}",
                 said(text)
             )
         }

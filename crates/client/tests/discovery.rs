@@ -140,7 +140,7 @@ fn another_origin_is_followed_only_when_it_is_named() {
 #[tokio::test]
 async fn what_is_no_card_is_an_error_that_says_so() {
     let cases: [(Vec<u8>, &str); 5] = [
-        (response(404, "text/html", "<h1>not found</h1>"), "there is no agent at"),
+        (response(404, "text/html", "<h1>not found</h1>"), "nothing is at"),
         (response(200, "text/html", "<html>"), "is no agent card"),
         (response(200, "application/json", "{}"), "missing field `name`"),
         (response(200, "application/json", b"{\"name\":\"\xff\"}"), "is not UTF-8"),

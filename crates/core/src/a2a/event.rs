@@ -43,6 +43,9 @@ impl StreamEvent {
         let mut seen = Seen::default();
         let mut object = reader.object()?;
         while let Some(key) = reader.key(&mut object)? {
+            if reader.null()? {
+                continue;
+            }
             let found = match &*key {
                 "task" => {
                     seen.mark(0, "task")?;

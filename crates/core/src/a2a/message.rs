@@ -98,10 +98,12 @@ impl Message {
         self.parts.iter().any(|part| part.kind() != PartKind::Text)
     }
 
-    /// Reads the message at the cursor; its parts share the memory of `source`.
+    /// Reads the message at the cursor; its parts share the memory of `source`. A message without
+    /// parts is read, since ProtoJSON drops empty lists; one that is sent must have some, which
+    /// [`super::SendMessageRequest::read`] checks.
     ///
     /// # Errors
-    /// When `messageId`, `role` or `parts` is missing or empty, or a field is wrong; naming it.
+    /// When `messageId` or `role` is missing or empty, or a field is wrong; naming it.
     pub fn read(
         reader: &mut Reader<'_>,
         source: &ByteString,
@@ -165,10 +167,7 @@ impl Message {
             .ok_or_else(|| missing("messageId"))?
             .into_owned();
         message.role = role.ok_or_else(|| missing("role"))?;
-        message.parts = parts
-            .filter(|parts| !parts.is_empty())
-            .ok_or_else(|| missing("parts"))?
-            .into();
+        message.parts = parts.unwrap_or_default().into();
         Ok(message)
     }
 

@@ -88,10 +88,12 @@ impl SendMessageRequest {
                 }
             }
         }
+        let message = message.ok_or_else(|| missing("message"))?;
+        if message.parts.is_empty() {
+            return Err(missing("parts").within("message"));
+        }
         Ok(Self {
-            message: message
-                .ok_or_else(|| missing("message"))?
-                .detached_from(source.len()),
+            message: message.detached_from(source.len()),
             configuration,
             metadata,
         })

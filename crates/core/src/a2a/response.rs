@@ -2,7 +2,6 @@ use std::sync::Arc;
 
 use bytestring::ByteString;
 
-use super::message::missing;
 use super::task::read_list;
 use super::{Message, Task, TaskView, push_field, push_string_field};
 use crate::Limits;
@@ -56,7 +55,6 @@ impl ListTasksResponse {
         source: &ByteString,
         limits: &Limits,
     ) -> Result<Self, ReadError> {
-        let mut tasks = None;
         let mut response = Self::new(Vec::new(), String::new(), 0, 0);
         let mut seen = Seen::default();
         let mut object = reader.object()?;
@@ -64,10 +62,9 @@ impl ListTasksResponse {
             match &*key {
                 "tasks" => {
                     seen.mark(0, "tasks")?;
-                    tasks = Some(
+                    response.tasks =
                         read_list(reader, |r| Task::read(r, source, limits).map(Arc::new))
-                            .map_err(|e| e.within("tasks"))?,
-                    );
+                            .map_err(|e| e.within("tasks"))?;
                 }
                 "nextPageToken" | "next_page_token" => {
                     seen.mark(1, "nextPageToken")?;
@@ -91,7 +88,6 @@ impl ListTasksResponse {
                 }
             }
         }
-        response.tasks = tasks.ok_or_else(|| missing("tasks"))?;
         Ok(response)
     }
 
