@@ -11,7 +11,7 @@ use proptest::prelude::*;
 fn part() -> impl Strategy<Value = Part> {
     prop_oneof![
         "[a-c\n\"]{0,3}".prop_map(Part::text),
-        (0..4_u8).prop_map(|n| Part::data(&n).unwrap()),
+        (0..4_u8).prop_map(|n| Part::data(&n).expect("a number is JSON")),
         (0..4_u8).prop_map(|n| Part::file_url(format!("x:{n}"))),
         "[a-c]{0,3}".prop_map(|text| Part::text(text).with_filename("named")),
     ]

@@ -276,7 +276,6 @@ impl Handler {
         message.context_id = Some(Arc::clone(&context_id));
         let status = TaskStatus::new(TaskState::Submitted, self.shared.clock.now());
         let mut task = Task::new(Arc::clone(&task_id), Arc::clone(&context_id), status);
-        task.metadata = request.metadata;
         task.history.push(message.clone());
         let at_once = request.configuration.return_immediately;
         let hidden = self.visibility == TaskVisibility::WithFirstOutput && !at_once;
@@ -291,6 +290,7 @@ impl Handler {
             scope: scope.clone(),
             task_id,
             context_id,
+            metadata: request.metadata,
             message,
             history: Vec::new(),
             number: 1,
@@ -371,6 +371,7 @@ impl Handler {
             scope: scope.clone(),
             task_id: Arc::clone(&task.id),
             context_id: Arc::clone(&task.context_id),
+            metadata: request.metadata,
             message,
             history,
             number,

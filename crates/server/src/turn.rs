@@ -28,6 +28,7 @@ pub(crate) struct Begin {
     pub(crate) scope: Scope,
     pub(crate) task_id: Arc<str>,
     pub(crate) context_id: Arc<str>,
+    pub(crate) metadata: Option<String>,
     pub(crate) message: Message,
     pub(crate) history: Vec<Message>,
     pub(crate) number: usize,
@@ -118,6 +119,12 @@ impl Turn {
     /// The message that this turn answers.
     pub fn message(&self) -> &Message {
         &self.0.begin.message
+    }
+
+    /// JSON text of the metadata that was sent beside the message, an object. The message's own
+    /// is in [`Turn::message`].
+    pub fn request_metadata(&self) -> Option<&str> {
+        self.0.begin.metadata.as_deref()
     }
 
     /// What was said in this task before the message, oldest first.
