@@ -61,6 +61,10 @@ pub mod guide {
     #[doc = include_str!("../../../docs/guide/upstream-parts-policy.md")]
     pub mod upstream_parts_policy {}
 
+    /// What a server accepts and keeps.
+    #[doc = include_str!("../../../docs/guide/limits.md")]
+    pub mod limits {}
+
     /// 답변이 상류 파트 가운데 무엇을 유지하는가.
     #[doc = include_str!("../../../docs/guide/upstream-parts-policy.ko.md")]
     pub mod upstream_parts_policy_ko {}

@@ -31,7 +31,7 @@ fn read_send(text: &str) -> Result<SendMessageRequest, String> {
 fn message() -> Message {
     let parts = vec![
         Part::text("hi"),
-        Part::from_json(r#"{"data":1.0,"x":[]}"#).unwrap(),
+        Part::from_json(r#"{"data":1.0,"x":[]}"#).expect("a part"),
     ];
     let mut message = Message::new("m-1", Role::User, parts);
     message.context_id = Some("c-1".into());
@@ -51,7 +51,7 @@ fn task() -> Task {
     );
     status.message = Some(message());
     let mut task = Task::new("t-1".into(), "c-1".into(), status);
-    let mut artifact = Artifact::new("response", vec![Part::data(&[1]).unwrap()]);
+    let mut artifact = Artifact::new("response", vec![Part::data(&[1]).expect("JSON")]);
     artifact.name = Some("name".into());
     task.artifacts = vec![artifact];
     task.history = vec![message(), message()];
