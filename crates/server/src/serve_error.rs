@@ -4,10 +4,8 @@ use std::io;
 use crate::config_error::ConfigError;
 
 /// Why a server does not serve.
-#[derive(Debug)]
 pub struct ServeError(Cause);
 
-#[derive(Debug)]
 enum Cause {
     Config(ConfigError),
     Bind { address: String, error: io::Error },
@@ -58,6 +56,13 @@ impl fmt::Display for ServeError {
             }
             Cause::Listen(error) => write!(f, "the listener broke: {error}"),
         }
+    }
+}
+
+impl fmt::Debug for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What `main` prints when it returns the error.
+        write!(f, "ServeError({self})")
     }
 }
 
