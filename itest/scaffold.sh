@@ -18,7 +18,9 @@ export RUSTUP_TOOLCHAIN
 # Lines of its log are read here.
 export NO_COLOR=1
 
-LLAMON="${CARGO_TARGET_DIR:-$ROOT/target}/debug/llamon"
+TARGET="${CARGO_TARGET_DIR:-target}"
+[[ "$TARGET" == /* ]] || TARGET="$ROOT/$TARGET"
+LLAMON="$TARGET/debug/llamon"
 WORK="$(mktemp -d)"
 SERVER=""
 
@@ -108,22 +110,38 @@ call() {
     DATA="$(data_texts <"$WORK/answer.json")"
 }
 
+# What the project has to pass under both policies.
+checks() {
+    cargo fmt --check
+    cargo build -q
+    cargo test -q >"$WORK/test.log" 2>&1 || fail "the project's own test: $(cat "$WORK/test.log")"
+    grep -q '^test result: ok\. [1-9]' "$WORK/test.log" || fail "no test ran: $(cat "$WORK/test.log")"
+    cargo clippy -q --all-targets -- -D warnings
+}
+# The files of the project with their sums.
+files() { find . -type f -exec cksum {} + | sort; }
+
 say "llamon new hello-agent"
 cargo build -q --locked -p llamon
-cargo run -q --locked -p llamon -- new hello-agent --dir "$WORK/project" --yes </dev/null
 PROJECT="$WORK/project"
-[[ -f "$PROJECT/Cargo.toml" ]] || PROJECT="$WORK/project/hello-agent"
-[[ -f "$PROJECT/Cargo.toml" ]] || fail "no Cargo.toml in the generated project: $(find "$WORK/project" | head -n 20)"
-
-# Both builds of the project share one folder inside target/.
-export CARGO_TARGET_DIR="$ROOT/target/scaffold"
+"$LLAMON" new hello-agent --dir "$PROJECT" --yes </dev/null
 cd "$PROJECT"
+for file in Cargo.toml src/main.rs src/agent.rs src/card.rs tests/agent.rs README.md .env.example; do
+    [[ -s "$file" ]] || fail "no $file in the generated project: $(find . -type f)"
+done
+
+say "a second time: refused, and nothing is touched"
+BEFORE="$(files)"
+REFUSED=0
+"$LLAMON" new hello-agent --dir "$PROJECT" --yes </dev/null 2>"$WORK/refused.log" || REFUSED=$?
+[[ "$REFUSED" == 2 ]] || fail "it ended with $REFUSED, not 2: $(cat "$WORK/refused.log")"
+[[ "$(files)" == "$BEFORE" ]] || fail "a refused llamon new changed files"
+
+# Both builds of the project share one folder inside the target folder.
+export CARGO_TARGET_DIR="$TARGET/scaffold"
 
 say "cargo fmt, build, test, clippy"
-cargo fmt --check
-cargo build -q
-cargo test -q
-cargo clippy -q --all-targets -- -D warnings
+checks
 
 say "replace: the answer keeps nothing of upstream"
 start_server
@@ -146,8 +164,10 @@ ADDED="$(sed -n 's/^> [[:space:]]*//p' <<<"$CHANGED")"
 [[ "$(wc -l <<<"$CHANGED")" == 2 && "$REMOVED" == "// $ADDED" ]] || fail "more than the marker changed: $CHANGED"
 printf '%s\n' "$CHANGED"
 
+say "cargo fmt, build, test, clippy"
+checks
+
 say "append: upstream comes after the agent's own data, token for token"
-cargo build -q
 start_server
 call
 stop_server

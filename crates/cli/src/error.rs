@@ -28,6 +28,28 @@ impl CliError {
         Self::new(Exit::Usage, message)
     }
 
+    /// Ctrl-C.
+    pub(crate) fn interrupted() -> Self {
+        Self::new(Exit::Interrupted, "interrupted")
+    }
+
+    /// Ctrl-C where it is the way to end the command: nothing is said.
+    pub(crate) fn stopped() -> Self {
+        Self::new(Exit::Interrupted, "")
+    }
+
+    /// A write to standard output that failed. When its reader has gone, as `head` does, there
+    /// is nothing to say: the command has done what was wanted of it.
+    pub(crate) fn of_stdout(error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::new(Exit::Completed, "");
+        }
+        Self::new(
+            Exit::Protocol,
+            format!("cannot write to standard output: {error}"),
+        )
+    }
+
     /// The same error with what to do next.
     #[must_use]
     pub(crate) fn with_next(mut self, next: impl Into<String>) -> Self {
@@ -45,24 +67,9 @@ impl CliError {
         self.next.as_deref()
     }
 
-    /// Whether there is nothing to say: nobody reads standard output any more.
+    /// Whether there is nothing to print.
     pub(crate) fn is_silent(&self) -> bool {
         self.message.is_empty()
-    }
-}
-
-/// A write to standard output that failed.
-///
-/// When its reader has gone, as `head` does, the command has done what was wanted of it.
-impl From<io::Error> for CliError {
-    fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::new(Exit::Completed, "");
-        }
-        Self::new(
-            Exit::Protocol,
-            format!("cannot write to standard output: {error}"),
-        )
     }
 }
 
