@@ -81,7 +81,14 @@ impl Engine {
         };
         let turn = Turn::new(begin, Arc::clone(&self.shared), token);
         self.turns.spawn(async move {
-            run.run(turn).await;
+            let running = AssertUnwindSafe(run.run(turn.clone())).catch_unwind().await;
+            if let Err(panic) = running {
+                // Only user code in an unexpected place gets here; its task must end all the same.
+                std::mem::forget(panic);
+                let task_id = turn.task_id();
+                tracing::error!(task = %task_id, "the turn panicked");
+                end(&turn, task_id, TaskState::Failed, Some("the agent failed")).await;
+            }
             drop((live, permit));
         });
     }
@@ -136,14 +143,13 @@ impl Run {
         match outcome {
             Outcome::Answered(answer) => self.answer(&turn, &task_id, answer).await,
             Outcome::Failed(error) => {
-                let reason = reason(&task_id, error);
+                // An error's own text and drop are the agent's code, too.
+                let reason = guarded(|| reason(&task_id, error));
+                let reason = reason.unwrap_or_else(|| panic_reason(&task_id));
                 self.fail(&turn, &task_id, &reason).await;
             }
             Outcome::Panicked => {
-                let log_id = uuid::Uuid::new_v4();
-                tracing::error!(task = %task_id, %log_id, "the agent panicked");
-                let reason =
-                    format!("the agent failed; the server's log has the reason under {log_id}");
+                let reason = panic_reason(&task_id);
                 self.fail(&turn, &task_id, &reason).await;
             }
             Outcome::Dropped => self.fail(&turn, &task_id, "the server stopped").await,
@@ -152,8 +158,7 @@ impl Run {
 
     async fn run_agent(&self, turn: Turn) -> Outcome {
         // The function itself can panic before there is a future.
-        let made = std::panic::catch_unwind(AssertUnwindSafe(|| self.agent.run(turn.clone())));
-        let Ok(mut future) = made else {
+        let Some(mut future) = guarded(|| self.agent.run(turn.clone())) else {
             return Outcome::Panicked;
         };
         let outcome = {
@@ -167,15 +172,19 @@ impl Run {
                 result = &mut running => match result {
                     Ok(Ok(answer)) => Outcome::Answered(answer),
                     Ok(Err(error)) => Outcome::Failed(error),
-                    Err(_) => Outcome::Panicked,
+                    Err(panic) => {
+                        // Its drop may panic again.
+                        std::mem::forget(panic);
+                        Outcome::Panicked
+                    }
                 },
                 () = told_to_end => Outcome::Dropped,
             }
         };
         // What the agent holds is dropped before its task ends, and may panic, too.
-        match std::panic::catch_unwind(AssertUnwindSafe(|| drop(future))) {
-            Ok(()) => outcome,
-            Err(_) => Outcome::Panicked,
+        match guarded(|| drop(future)) {
+            Some(()) => outcome,
+            None => Outcome::Panicked,
         }
     }
 
@@ -225,6 +234,25 @@ async fn end(turn: &Turn, task_id: &str, state: TaskState, reason: Option<&str>)
         Ok(()) | Err(StoreError::Terminal | StoreError::NotFound) => {}
         Err(error) => tracing::error!(task = %task_id, %error, "the end of the turn is not stored"),
     }
+}
+
+/// Runs an agent's code; `None` if it panics. The panic's value is leaked, because its drop is the
+/// agent's code as well and could panic while something else unwinds, which would end the process.
+fn guarded<T>(code: impl FnOnce() -> T) -> Option<T> {
+    match std::panic::catch_unwind(AssertUnwindSafe(code)) {
+        Ok(value) => Some(value),
+        Err(panic) => {
+            std::mem::forget(panic);
+            None
+        }
+    }
+}
+
+/// What the caller reads when the agent's code has panicked.
+fn panic_reason(task_id: &str) -> String {
+    let log_id = uuid::Uuid::new_v4();
+    tracing::error!(task = %task_id, %log_id, "the agent panicked");
+    format!("the agent failed; the server's log has the reason under {log_id}")
 }
 
 /// What the caller reads of an agent's error.
