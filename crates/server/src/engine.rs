@@ -163,10 +163,12 @@ impl Run {
         };
         let outcome = {
             let mut running = AssertUnwindSafe(&mut future).catch_unwind();
-            let told_to_end = async {
+            // Without a budget: an agent that never waits for anything but its own output uses up
+            // the turn's, and the timer would never be looked at.
+            let told_to_end = tokio::task::coop::unconstrained(async {
                 turn.cancelled().await;
                 tokio::time::sleep(self.cancel_grace).await;
-            };
+            });
             tokio::select! {
                 biased;
                 result = &mut running => match result {

@@ -81,6 +81,7 @@ impl AgentHost {
             }
             prefixes.push(prefix);
         }
+        check_apart(&prefixes)?;
         if prefixes.is_empty() {
             let message = "there is no agent to serve; add one with .agent(\"/path\", server)";
             return Err(ConfigError::path(message).into());
@@ -204,6 +205,29 @@ fn check_path(path: &str) -> Result<String, ConfigError> {
         "the path {path:?} cannot be used; it must be \"/\" or begin with a slash and have \
          segments of letters, digits, '-', '_', '.' and '~', such as \"/agents/audit\""
     )))
+}
+
+/// Checks that no agent is under a path that another one's operations have.
+fn check_apart(prefixes: &[String]) -> Result<(), ConfigError> {
+    const TAKEN: [&str; 3] = ["tasks", "extendedAgentCard", ".well-known"];
+    for outer in prefixes {
+        for inner in prefixes {
+            let below = inner.strip_prefix(outer.as_str()).unwrap_or_default();
+            let first = below
+                .strip_prefix('/')
+                .unwrap_or_default()
+                .split('/')
+                .next();
+            if first.is_some_and(|segment| TAKEN.contains(&segment)) {
+                return Err(ConfigError::path(format!(
+                    "the path {inner:?} cannot be used beside the agent at \"{outer}/\", whose own \
+                     operations are there; choose one that does not begin with {outer}/tasks, \
+                     {outer}/extendedAgentCard or {outer}/.well-known"
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 async fn resolve(address: &str) -> Result<Vec<SocketAddr>, ConfigError> {

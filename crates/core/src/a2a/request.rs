@@ -3,7 +3,9 @@ use std::sync::Arc;
 use bytestring::ByteString;
 
 use super::message::{missing, push_string_array, read_id};
-use super::{Message, TaskState, push_field, push_string_field, read_raw_object, read_strings};
+use super::{
+    Message, Role, TaskState, push_field, push_string_field, read_raw_object, read_strings,
+};
 use crate::json::{ReadError, Reader, Seen, push_number};
 use crate::{Limits, Timestamp};
 
@@ -91,6 +93,10 @@ impl SendMessageRequest {
         let message = message.ok_or_else(|| missing("message"))?;
         if message.parts.is_empty() {
             return Err(missing("parts").within("message"));
+        }
+        if message.role == Role::Agent {
+            let wrong = ReadError::invalid("is ROLE_AGENT; a client speaks as ROLE_USER");
+            return Err(wrong.within("role").within("message"));
         }
         Ok(Self {
             message: message.detached_from(source.len()),

@@ -13,7 +13,7 @@ mod write;
 
 pub use compact::compact;
 pub use error::{ReadError, ReadErrorKind};
-pub use reader::{Object, Reader, Seen};
+pub use reader::{Object, Reader, Seen, check_syntax};
 pub use scan::Span;
 pub use string::decode;
 pub(crate) use write::escape_line_separators;

@@ -21,6 +21,22 @@ pub struct Object {
     first: bool,
 }
 
+/// Checks that a text is JSON at all, for an error that was found before its end: a text that is no
+/// JSON is that first of all.
+///
+/// # Errors
+/// When it is not JSON. Nesting beyond every limit is not looked at.
+pub fn check_syntax(source: &str) -> Result<(), ReadError> {
+    let mut reader = Reader::of_str(source, DEEPEST);
+    match reader.skip().and_then(|_| reader.end()) {
+        Err(error) if error.kind() == ReadErrorKind::Syntax => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Containers that the scanner can keep apart.
+const DEEPEST: u32 = 128;
+
 /// Which known fields of an object were seen, so that a second one is an error.
 ///
 /// The protocol's JSON allows two spellings of a field (`messageId`, `message_id`); they count

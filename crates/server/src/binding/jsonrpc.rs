@@ -10,7 +10,7 @@ use llamon_core::Limits;
 use llamon_core::a2a::{
     A2aError, ErrorCode, ListTasksRequest, SendMessageRequest, StreamEvent, TaskRequest, TaskView,
 };
-use llamon_core::json::{ReadError, ReadErrorKind, Reader, Seen};
+use llamon_core::json::{ReadError, ReadErrorKind, Reader, Seen, check_syntax};
 
 use super::{Service, body, sse, version};
 use crate::handler::{no_extended_card, push_not_supported};
@@ -156,14 +156,20 @@ enum Call {
 
 /// Reads the envelope, and the parameters in the same pass where the method comes before them.
 fn read(source: &ByteString, limits: &Limits) -> Result<Request, (String, A2aError)> {
-    match read_envelope(source, limits) {
+    let request = match read_envelope(source, limits) {
         Ok(envelope) => envelope.finish(source, limits),
-        Err(error) if error.kind() == ReadErrorKind::Syntax => {
-            Err(("null".to_owned(), A2aError::of_read(&error)))
-        }
+        Err(error) if error.kind() == ReadErrorKind::Syntax => Err(no_json(&error)),
         // The text may still be JSON that has an id to answer to.
         Err(error) => Err((find_id(source), envelope_error(&error))),
+    };
+    let failed = match &request {
+        Ok(request) => request.call.is_err(),
+        Err(_) => true,
+    };
+    if failed && let Err(error) = check_syntax(source) {
+        return Err(no_json(&error));
     }
+    request
 }
 
 #[derive(Default)]
@@ -346,8 +352,18 @@ fn find_id(source: &ByteString) -> String {
     find().ok().flatten().unwrap_or_else(|| "null".to_owned())
 }
 
+fn no_json(error: &ReadError) -> (String, A2aError) {
+    let error = A2aError::new(ErrorCode::Parse, error.to_string());
+    ("null".to_owned(), error)
+}
+
 fn envelope_error(error: &ReadError) -> A2aError {
-    A2aError::new(ErrorCode::InvalidRequest, error.to_string())
+    let code = if error.path().starts_with("params") {
+        ErrorCode::InvalidParams
+    } else {
+        ErrorCode::InvalidRequest
+    };
+    A2aError::new(code, error.to_string())
 }
 
 fn params_error(error: &ReadError) -> A2aError {

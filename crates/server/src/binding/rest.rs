@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, Method, Response, Uri, header};
 use bytestring::ByteString;
@@ -10,7 +11,7 @@ use llamon_core::a2a::{
     A2aError, ErrorCode, ListTasksRequest, MEDIA_TYPE, SendMessageRequest, StreamEvent,
     TaskRequest, TaskView,
 };
-use llamon_core::json::{ReadError, ReadErrorKind, Reader};
+use llamon_core::json::{ReadError, ReadErrorKind, Reader, check_syntax};
 use percent_encoding::percent_decode_str;
 
 use super::{Service, body, sse, version};
@@ -21,17 +22,34 @@ use crate::view;
 type Reply = Result<Response<Body>, Failure>;
 
 /// An error on its way out.
-pub(super) struct Failure(A2aError);
+pub(super) struct Failure {
+    error: A2aError,
+    /// The methods that the path takes, where the request's is none of them.
+    allow: Option<&'static str>,
+}
 
 impl From<A2aError> for Failure {
     fn from(error: A2aError) -> Self {
-        Self(error)
+        Self { error, allow: None }
+    }
+}
+
+/// A path whose percent-encoding is no text.
+impl From<PathRejection> for Failure {
+    fn from(rejection: PathRejection) -> Self {
+        let message = format!("the path cannot be read: {}", rejection.body_text());
+        A2aError::new(ErrorCode::InvalidParams, message).into()
     }
 }
 
 impl axum::response::IntoResponse for Failure {
     fn into_response(self) -> Response<Body> {
-        failure(&self.0)
+        let mut response = failure(&self.error);
+        if let Some(allow) = self.allow {
+            let allow = HeaderValue::from_static(allow);
+            response.headers_mut().insert(header::ALLOW, allow);
+        }
+        response
     }
 }
 
@@ -81,16 +99,18 @@ pub(super) async fn list(
 /// `GET /tasks/{id}` and `GET /tasks/{id}:subscribe`
 pub(super) async fn get_task(
     State(service): State<Arc<Service>>,
-    Path(segment): Path<String>,
+    segment: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
     uri: Uri,
 ) -> Reply {
+    let Path(segment) = segment?;
     version::check(&headers, &uri)?;
     match segment.rsplit_once(':') {
         Some((id, "subscribe")) => subscribe(&service, task_request(id, &uri)?).await,
-        Some((id, "cancel")) => {
-            Err(wrong_method(&Method::GET, &format!("/tasks/{id}:cancel")).into())
-        }
+        Some((_, "cancel")) => Err(Failure {
+            error: wrong_method(&Method::GET, uri.path()),
+            allow: Some("POST"),
+        }),
         _ => {
             let request = task_request(&segment, &uri)?;
             let task = service.handler.get(&Scope::anonymous(), &request).await?;
@@ -102,11 +122,12 @@ pub(super) async fn get_task(
 /// `POST /tasks/{id}:cancel` and `POST /tasks/{id}:subscribe`; the body may be empty.
 pub(super) async fn post_task(
     State(service): State<Arc<Service>>,
-    Path(segment): Path<String>,
+    segment: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
     uri: Uri,
     body: Body,
 ) -> Reply {
+    let Path(segment) = segment?;
     let limits = service.handler.limits();
     let text = body::read(body, limits.max_body_bytes).await?;
     check_empty_or_object(&text, limits.max_json_depth)?;
@@ -121,7 +142,10 @@ pub(super) async fn post_task(
                 .await?;
             Ok(success(|out| task.write(out, view::of_task(&request))))
         }
-        _ => Err(wrong_method(&Method::POST, uri.path()).into()),
+        _ => Err(Failure {
+            error: wrong_method(&Method::POST, uri.path()),
+            allow: Some("GET,HEAD"),
+        }),
     }
 }
 
@@ -208,10 +232,13 @@ async fn read_send(
     body::check_media_type(headers)?;
     version::check(headers, uri)?;
     let mut reader = Reader::of_str(&source, limits.max_json_depth);
-    let request = SendMessageRequest::read(&mut reader, &source, limits);
-    let request = request.map_err(|error| invalid(&error))?;
-    reader.end().map_err(|error| invalid(&error))?;
-    Ok(request)
+    let read = SendMessageRequest::read(&mut reader, &source, limits)
+        .and_then(|request| reader.end().map(|()| request));
+    read.map_err(|error| {
+        // A text that is no JSON is that first of all.
+        let error = check_syntax(&source).err().unwrap_or(error);
+        invalid(&error)
+    })
 }
 
 fn check_empty_or_object(text: &ByteString, max_depth: u32) -> Result<(), A2aError> {
