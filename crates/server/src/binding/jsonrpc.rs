@@ -358,7 +358,9 @@ fn no_json(error: &ReadError) -> (String, A2aError) {
 }
 
 fn envelope_error(error: &ReadError) -> A2aError {
-    let code = if error.path().starts_with("params") {
+    // What the parameters hold is theirs; that there are some twice is the envelope's.
+    let in_params = error.path().starts_with("params") && error.kind() != ReadErrorKind::Invalid;
+    let code = if in_params {
         ErrorCode::InvalidParams
     } else {
         ErrorCode::InvalidRequest
