@@ -1,1 +1,18 @@
-//! placeholder
+//! What the end-to-end tests share.
+//!
+//! The tests look at the product from outside. So what is here reads the wire by itself: HTTP
+//! over a socket ([`http`]), JSON whose tokens stay as they are ([`raw`]), A2A calls
+//! ([`wire`]), and a fold of events of its own ([`outcome`]). [`matrix`] runs one conversation
+//! on both bindings, blocking and streaming, with the product's client and without it, and
+//! demands one answer. [`agents`] has agents that do what a test tells them to.
+
+pub mod agents;
+pub mod http;
+pub mod mask;
+pub mod matrix;
+pub mod outcome;
+pub mod process;
+pub mod raw;
+pub mod refused;
+pub mod say;
+pub mod wire;
