@@ -4,6 +4,7 @@
 //! `cargo run --release -p llamon-benches` prints the table of `docs/performance.md`.
 
 mod baseline;
+mod contracts;
 mod load;
 mod ours;
 mod report;
@@ -14,6 +15,7 @@ fn main() -> ExitCode {
     let role = std::env::args().nth(1);
     let done = match role.as_deref() {
         None => report::run(),
+        Some("contracts") => report::contracts_only(),
         Some("serve-ours") => ours::serve(),
         Some("serve-baseline") => baseline::serve(),
         Some(other) => Err(format!("unknown argument {other:?}; there are none for users").into()),

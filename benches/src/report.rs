@@ -22,9 +22,9 @@ pub(crate) fn run() -> Outcome<()> {
     let mut out = String::new();
     writeln!(
         out,
-        "| scenario | baseline, CPU µs | ours, CPU µs | ratio | goal | response bytes |"
+        "| scenario | request bytes | response bytes | baseline, CPU µs | ours, CPU µs | ratio | goal |"
     )?;
-    writeln!(out, "|---|---|---|---|---|---|")?;
+    writeln!(out, "|---|---|---|---|---|---|---|")?;
     for scenario in scenarios() {
         compare(&scenario, &mut out)?;
     }
@@ -32,6 +32,8 @@ pub(crate) fn run() -> Outcome<()> {
     chunks(&mut out)?;
     writeln!(out)?;
     list(&mut out)?;
+    writeln!(out)?;
+    crate::contracts::run(&mut out)?;
     std::io::stdout().write_all(out.as_bytes())?;
     Ok(())
 }
@@ -49,7 +51,7 @@ fn scenarios() -> [Scenario; 3] {
             request: request(
                 "SendMessage",
                 &message(
-                    "check this order, please: it came in by mail and the customer waits",
+                    "check this order, please: it came in by mail this morning, the customer is waiting for an answer and would like it today",
                     &small,
                 ),
             ),
@@ -99,16 +101,22 @@ fn compare(scenario: &Scenario, out: &mut String) -> Outcome<()> {
     }
     writeln!(
         out,
-        "| {} | {:.1} | {:.1} | {:.2} | {:.1} | {} / {} |",
+        "| {} | {} | {} / {} | {:.1} | {:.1} | {:.2} | {:.1} |",
         scenario.name,
+        body_size(&scenario.request),
+        sizes.0,
+        sizes.1,
         median(&mut times.0),
         median(&mut times.1),
         median(&mut ratios),
         scenario.goal,
-        sizes.0,
-        sizes.1,
     )?;
     Ok(())
+}
+
+fn body_size(request: &[u8]) -> usize {
+    let head = request.windows(4).position(|bytes| bytes == b"\r\n\r\n");
+    head.map_or(0, |head| request.len() - head - 4)
 }
 
 /// Chunks appended to one task: the cost of each must not grow with their number.
@@ -175,7 +183,15 @@ fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
 
-fn median(values: &mut [f64]) -> f64 {
+pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Only the selection of inputs, for work on it.
+pub(crate) fn contracts_only() -> Outcome<()> {
+    let mut out = String::new();
+    crate::contracts::run(&mut out)?;
+    std::io::stdout().write_all(out.as_bytes())?;
+    Ok(())
 }

@@ -31,14 +31,71 @@
 //! | [`server`] | `create_server`, agents, turns, backends |
 //! | [`client`] | a client that calls agents |
 //! | [`a2a`] | the protocol's types |
+//! | [`contracts`] | input contracts: what an agent reads, declared |
+//! | [`schemars`] | for the types of derived inputs |
 //! | [`testing`] | a server for tests |
 //! | [`guide`] | the user's guide |
 
 pub use llamon_client as client;
 pub use llamon_core as core;
 pub use llamon_core::a2a;
+/// JSON Schemas of types, for those that are fields of a derived struct of inputs.
+///
+/// `use llamon_agent::schemars;`, then `#[derive(serde::Deserialize, schemars::JsonSchema)]`; no
+/// dependency of your own is needed.
+pub use llamon_core::contracts::__private::schemars;
 pub use llamon_server as server;
 pub use llamon_server::check_agent;
+
+/// Input contracts: what an agent reads of what arrives, declared, checked and explained.
+///
+/// An agent takes a struct and gets it filled; what is missing never reaches it:
+///
+/// ```
+/// use llamon_agent::prelude::*;
+/// use llamon_agent::schemars;
+/// use llamon_agent::testing::TestServer;
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Order {
+///     total: f64,
+/// }
+///
+/// #[derive(InputContracts)]
+/// struct Billing {
+///     /// The order to bill.
+///     order: Order,
+///     #[input(default = r#""EUR""#)]
+///     currency: String,
+/// }
+///
+/// async fn bill(inputs: Billing, _turn: Turn) -> Result<String, AgentError> {
+///     Ok(format!("{} {}", inputs.order.total, inputs.currency))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let card = AgentCard::new("billing", "Bills orders", "1.0.0")
+///     .skill(Skill::new("bill", "Bill", "Bills an order"));
+/// let server = TestServer::start(create_server(card, bill)).await?;
+///
+/// let order = Part::data_from_json(r#"{"total": 12.5}"#)?;
+/// let reply = server.send(Outgoing::new().with_part(order)).await?;
+/// assert_eq!(reply.text(), "12.5 EUR");
+///
+/// let reply = server.send("no order").await?;
+/// let status = reply.status_text().unwrap_or_default();
+/// assert!(status.starts_with("the data input \"order\" is missing (The order to bill)"));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Contracts without a struct, as a struct agent has them, are built with
+/// [`InputContracts::new`](contracts::InputContracts::new) and read with `turn.inputs()`.
+pub mod contracts {
+    pub use llamon_core::contracts::*;
+    pub use llamon_macros::InputContracts;
+}
 
 pub mod testing;
 
@@ -46,9 +103,11 @@ pub mod testing;
 pub mod prelude {
     pub use llamon_client::{Client, Outgoing, Reply};
     pub use llamon_core::a2a::{AgentCard, Skill};
+    pub use llamon_core::contracts::{FilePart, InputContract, InputContracts, OnMissing, Pick};
     pub use llamon_core::{
         IntoPayload, Json, Limits, Part, PartKind, Payload, Upstream, UpstreamPartsPolicy, compose,
     };
+    pub use llamon_macros::InputContracts;
     pub use llamon_server::{
         Agent, AgentError, AgentHost, Answer, IntoAnswer, Server, TaskVisibility, Turn,
         create_server,
@@ -61,6 +120,10 @@ pub mod guide {
     #[doc = include_str!("../../../docs/guide/upstream-parts-policy.md")]
     pub mod upstream_parts_policy {}
 
+    /// What an agent reads of what arrives.
+    #[doc = include_str!("../../../docs/guide/input-contracts.md")]
+    pub mod input_contracts {}
+
     /// What a server accepts and keeps.
     #[doc = include_str!("../../../docs/guide/limits.md")]
     pub mod limits {}
@@ -68,6 +131,10 @@ pub mod guide {
     /// 답변이 상류 파트 가운데 무엇을 유지하는가.
     #[doc = include_str!("../../../docs/guide/upstream-parts-policy.ko.md")]
     pub mod upstream_parts_policy_ko {}
+
+    /// 에이전트가 도착한 것 가운데 무엇을 읽는가.
+    #[doc = include_str!("../../../docs/guide/input-contracts.ko.md")]
+    pub mod input_contracts_ko {}
 }
 
 #[cfg(doctest)]

@@ -4,7 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::future::IntoFuture;
 
-use llamon_client::{Binding, Client, ClientError, Outgoing, Reply};
+use llamon_client::{Binding, Client, ClientBuilder, ClientError, Outgoing, Reply};
+use llamon_core::a2a::{AgentCard, AgentInterface, BINDING_JSONRPC, BINDING_REST, CARD_PATH};
 use llamon_server::{AgentHost, ConfigError, ServeError, Server};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -31,6 +32,7 @@ use tokio::task::JoinHandle;
 /// ```
 pub struct TestServer {
     urls: Vec<String>,
+    cards: Vec<AgentCard>,
     client: Client,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<Result<(), ServeError>>,
@@ -57,30 +59,31 @@ impl TestServer {
             .bind("127.0.0.1:0")
             .await
             .map_err(TestServerError::new)?;
-        let urls = bound.urls().to_vec();
+        let agents = bound.agents();
+        let (urls, cards): (Vec<String>, Vec<AgentCard>) = agents
+            .map(|(url, card)| (url.to_owned(), local_card(url, card)))
+            .unzip();
         let (stop, stopped) = oneshot::channel();
         let running = tokio::spawn(bound.serve_until(async {
             // A dropped sender is a stop as well.
             let _ = stopped.await;
         }));
-        let first = urls.first().map_or("", String::as_str);
-        let client = Client::discover(first)
-            .await
-            .map_err(TestServerError::new)?;
+        let client = client_of(Client::builder(), &urls, &cards).map_err(TestServerError::new)?;
         Ok(Self {
             urls,
+            cards,
             client,
             stop: Some(stop),
             running,
         })
     }
 
-    /// The URL of the first agent.
+    /// Where the first agent is on this machine, also where its card has a public URL.
     pub fn url(&self) -> &str {
         self.urls.first().map_or("", String::as_str)
     }
 
-    /// The URLs of all agents, in the order in which they were added.
+    /// Where all agents are on this machine, in the order in which they were added.
     pub fn urls(&self) -> &[String] {
         &self.urls
     }
@@ -93,12 +96,10 @@ impl TestServer {
     /// A client of the first agent that uses `binding`.
     ///
     /// # Errors
-    /// When the card cannot be fetched.
+    /// When there is no agent.
     pub async fn client_with(&self, binding: Binding) -> Result<Client, ClientError> {
-        Client::builder()
-            .binding(binding)
-            .discover(self.url())
-            .await
+        let builder = Client::builder().binding(binding);
+        client_of(builder, &self.urls, &self.cards)
     }
 
     /// Sends a message to the first agent and waits for its answer.
@@ -123,6 +124,28 @@ impl TestServer {
             Err(error) => Err(TestServerError::new(error)),
         }
     }
+}
+
+/// The card of an agent that is reached where it is on this machine: the one it serves may name a
+/// public URL, which a test does not reach.
+fn local_card(url: &str, card: &AgentCard) -> AgentCard {
+    let mut card = card.clone();
+    card.supported_interfaces = vec![
+        AgentInterface::new(url, BINDING_JSONRPC),
+        AgentInterface::new(url, BINDING_REST),
+    ];
+    card
+}
+
+fn client_of(
+    builder: ClientBuilder,
+    urls: &[String],
+    cards: &[AgentCard],
+) -> Result<Client, ClientError> {
+    let url = urls.first().map_or("", String::as_str);
+    let card = cards.first().map(serde_json::to_string);
+    let card = card.and_then(Result::ok).unwrap_or_default();
+    builder.with_card(&card, &format!("{url}/{CARD_PATH}"))
 }
 
 impl Drop for TestServer {

@@ -14,7 +14,10 @@
 //! ```
 
 pub mod a2a;
+#[cfg(feature = "contracts")]
+pub mod contracts;
 pub mod json;
+pub mod provenance;
 
 mod limits;
 mod part;

@@ -94,7 +94,24 @@ impl Field {
 impl Part {
     /// A text part.
     pub fn text(text: impl AsRef<str>) -> Self {
-        Self::of_token(PartKind::Text, &json::string_token(text.as_ref()))
+        let text = text.as_ref();
+        // Exact where nothing is escaped: the text becomes the part's memory as it is.
+        let mut json = String::with_capacity(text.len() + r#"{"text":""}"#.len());
+        json.push_str(TEXT_HEAD);
+        json::push_string(&mut json, text);
+        let end = json.len();
+        json.push('}');
+        Self {
+            content: Field {
+                start: TEXT_HEAD.len() as u32,
+                end: u32::try_from(end).unwrap_or(u32::MAX),
+            },
+            json: json.into(),
+            kind: PartKind::Text,
+            filename: None,
+            media_type: None,
+            metadata: None,
+        }
     }
 
     /// A data part that holds `value`.
@@ -158,6 +175,19 @@ impl Part {
         }
         let field = self.metadata;
         Ok(self.with_field("metadata", field, &token))
+    }
+
+    /// The part with an entry more in its metadata, unless it has one of that name.
+    pub(crate) fn with_metadata_entry(self, key: &str, value: &str) -> Self {
+        let old = self.metadata_json().unwrap_or("{}");
+        if has_key(old, key) {
+            return self;
+        }
+        let head = old.strip_suffix('}').unwrap_or("{").trim_end();
+        let comma = if head == "{" { "" } else { "," };
+        let metadata = format!("{head}{comma}{}:{value}}}", json::string_token(key));
+        let field = self.metadata;
+        self.with_field("metadata", field, &metadata)
     }
 
     fn of_token(kind: PartKind, token: &str) -> Self {
@@ -481,6 +511,23 @@ fn string_span(reader: &mut Reader<'_>) -> Result<Option<Span>, ReadError> {
         return Ok(None);
     }
     reader.spanned(Reader::string).map(|(_, span)| Some(span))
+}
+
+/// Whether an object's text has a key; not those below it.
+fn has_key(object: &str, key: &str) -> bool {
+    let read = || {
+        let mut reader = Reader::of_str(object, crate::MAX_JSON_DEPTH_CEILING);
+        let mut entries = reader.object()?;
+        while let Some(found) = reader.key(&mut entries)? {
+            if found == key {
+                return Ok(true);
+            }
+            reader.skip()?;
+        }
+        Ok::<_, ReadError>(false)
+    };
+    // What cannot be read is not touched.
+    read().unwrap_or(true)
 }
 
 pub(crate) fn object_span(reader: &mut Reader<'_>) -> Result<Option<Span>, ReadError> {

@@ -3,6 +3,8 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use llamon_core::contracts::{InputContracts, Inputs};
+
 use crate::agent_error::AgentError;
 use crate::answer::{Answer, IntoAnswer};
 use crate::turn::Turn;
@@ -38,13 +40,13 @@ pub trait Agent: Send + Sync + 'static {
 }
 
 /// What `create_server` serves: a struct that implements [`Agent`], or an async function
-/// `Turn -> Result<impl IntoAnswer, AgentError>`.
+/// `(Turn)` or `(Inputs, Turn) -> Result<impl IntoAnswer, AgentError>`.
 ///
 /// `M` only tells the kinds apart; it is inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an agent",
     label = "neither a struct agent nor a function agent",
-    note = "a function agent is `async fn(Turn) -> Result<impl IntoAnswer, AgentError>`, and its future must be `Send`: hold no `Rc`, `RefCell` guard or `std::sync::MutexGuard` over an `.await`",
+    note = "a function agent is `async fn(Turn)` or `async fn(Inputs, Turn)` `-> Result<impl IntoAnswer, AgentError>`, and its future must be `Send`: hold no `Rc`, `RefCell` guard or `std::sync::MutexGuard` over an `.await`",
     note = "a struct agent implements `Agent`"
 )]
 pub trait IntoAgent<M>: Sized {
@@ -56,6 +58,10 @@ pub trait IntoAgent<M>: Sized {
 #[derive(Debug)]
 pub struct StructKind;
 
+/// The kind of function agents that take their inputs as a struct `I`.
+#[derive(Debug)]
+pub struct InputsFunctionKind<I, Fut, R>(PhantomData<(I, Fut, R)>);
+
 /// The kind of function agents whose future is `Fut` and whose answer is `R`.
 #[derive(Debug)]
 pub struct FunctionKind<Fut, R>(PhantomData<fn() -> (Fut, R)>);
@@ -64,11 +70,26 @@ type AgentFuture = Pin<Box<dyn Future<Output = Result<Answer, AgentError>> + Sen
 
 /// An agent of whatever kind.
 #[derive(Clone)]
-pub struct ErasedAgent(Arc<dyn Fn(Turn) -> AgentFuture + Send + Sync>);
+pub struct ErasedAgent {
+    run: Arc<dyn Fn(Turn) -> AgentFuture + Send + Sync>,
+    /// What the agent's own inputs declare.
+    contracts: Option<InputContracts>,
+}
 
 impl ErasedAgent {
+    fn new(run: impl Fn(Turn) -> AgentFuture + Send + Sync + 'static) -> Self {
+        Self {
+            run: Arc::new(run),
+            contracts: None,
+        }
+    }
+
     pub(crate) fn run(&self, turn: Turn) -> AgentFuture {
-        (self.0)(turn)
+        (self.run)(turn)
+    }
+
+    pub(crate) fn contracts(&self) -> Option<&InputContracts> {
+        self.contracts.as_ref()
     }
 }
 
@@ -81,10 +102,10 @@ impl std::fmt::Debug for ErasedAgent {
 impl<A: Agent> IntoAgent<StructKind> for A {
     fn into_agent(self) -> ErasedAgent {
         let agent = Arc::new(self);
-        ErasedAgent(Arc::new(move |turn| {
+        ErasedAgent::new(move |turn| {
             let agent = Arc::clone(&agent);
             Box::pin(async move { agent.run(turn).await })
-        }))
+        })
     }
 }
 
@@ -95,9 +116,30 @@ where
     R: IntoAnswer + 'static,
 {
     fn into_agent(self) -> ErasedAgent {
-        ErasedAgent(Arc::new(move |turn| {
+        ErasedAgent::new(move |turn| {
             let running = self(turn);
             Box::pin(async move { running.await?.into_answer() })
-        }))
+        })
+    }
+}
+
+impl<F, I, Fut, R> IntoAgent<InputsFunctionKind<I, Fut, R>> for F
+where
+    F: Fn(I, Turn) -> Fut + Send + Sync + 'static,
+    I: Inputs,
+    Fut: Future<Output = Result<R, AgentError>> + Send + 'static,
+    R: IntoAnswer + 'static,
+{
+    fn into_agent(self) -> ErasedAgent {
+        let agent = Arc::new(self);
+        let mut erased = ErasedAgent::new(move |turn| {
+            let agent = Arc::clone(&agent);
+            Box::pin(async move {
+                let inputs = I::from_selected(turn.inputs())?;
+                agent(inputs, turn).await?.into_answer()
+            })
+        });
+        erased.contracts = Some(I::contracts());
+        erased
     }
 }

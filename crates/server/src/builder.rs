@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::Uri;
-use llamon_core::a2a::{AgentCard, CardError};
-use llamon_core::{Limits, PolicyError, UpstreamPartsPolicy};
+use llamon_core::a2a::{AgentCard, AgentExtension, CardError};
+use llamon_core::contracts::{self, InputContract, InputContracts};
+use llamon_core::{Limits, PolicyError, UpstreamPartsPolicy, provenance};
 
 use crate::agent::{ErasedAgent, IntoAgent};
 use crate::backend::{Backend, MemoryBackend};
@@ -14,7 +15,7 @@ use crate::config_error::ConfigError;
 use crate::engine::Engine;
 use crate::handler::{Handler, TaskVisibility};
 use crate::server::Server;
-use crate::turn::Shared;
+use crate::turn::{Producer, Shared};
 
 /// Turns an agent into an A2A 1.0 server.
 ///
@@ -56,6 +57,10 @@ pub fn create_server<M, A: IntoAgent<M>>(card: AgentCard, agent: A) -> ServerBui
         shutdown_grace: Duration::from_secs(10),
         public_url: None,
         visibility: TaskVisibility::default(),
+        contracts: None,
+        publication: Publication::default(),
+        output_schema: None,
+        provenance: Provenance::default(),
         backend: None,
         clock: Clock::system(),
         kind: PhantomData,
@@ -73,6 +78,10 @@ pub struct ServerBuilder<M> {
     shutdown_grace: Duration,
     public_url: Option<String>,
     visibility: TaskVisibility,
+    contracts: Option<InputContracts>,
+    publication: Publication,
+    output_schema: Option<serde_json::Value>,
+    provenance: Provenance,
     backend: Option<Arc<dyn Backend>>,
     clock: Clock,
     kind: PhantomData<fn() -> M>,
@@ -122,6 +131,34 @@ impl<M> ServerBuilder<M> {
         self
     }
 
+    /// What the agent reads of what arrives; see [`llamon_core::contracts`]. An agent that takes
+    /// its inputs as a struct declares them there and must not be given others here.
+    pub fn input_contracts(mut self, contracts: InputContracts) -> Self {
+        self.contracts = Some(contracts);
+        self
+    }
+
+    /// Whether the card says what the agent reads, as an A2A extension, so that a workflow can be
+    /// checked before it runs. Default: it does not.
+    pub fn contract_publication(mut self, publication: Publication) -> Self {
+        self.publication = publication;
+        self
+    }
+
+    /// JSON Schema 2020-12 of the data that the agent answers with. It is published beside the
+    /// contracts, if they are.
+    pub fn output_schema(mut self, schema: serde_json::Value) -> Self {
+        self.output_schema = Some(schema);
+        self
+    }
+
+    /// Whether the server writes on the agent's own data and file parts who made them, as an A2A
+    /// extension. Default: it does not.
+    pub fn provenance(mut self, provenance: Provenance) -> Self {
+        self.provenance = provenance;
+        self
+    }
+
     /// Where tasks are kept. Default: a [`MemoryBackend`] of the server's own.
     pub fn backend(mut self, backend: Arc<dyn Backend>) -> Self {
         self.backend = Some(backend);
@@ -134,13 +171,39 @@ impl<M> ServerBuilder<M> {
         self
     }
 
-    fn build(self) -> Result<Server, ConfigError> {
+    fn build(mut self) -> Result<Server, ConfigError> {
         let policy = self.policy?;
         self.card.check()?;
         for (index, interface) in self.card.supported_interfaces.iter().enumerate() {
             check_interface(index, &interface.url, &interface.protocol_binding)?;
         }
         self.limits.check()?;
+        let contracts = match (self.agent.contracts(), self.contracts) {
+            (Some(_), Some(_)) => {
+                return Err(ConfigError::contracts(
+                    "the agent takes its inputs as a struct, so .input_contracts() must not be \
+                     called; declare all inputs in one place",
+                ));
+            }
+            (Some(declared), None) => declared.clone(),
+            (None, given) => given.unwrap_or_default(),
+        };
+        let compiled = contracts.compile()?;
+        let compiled = (!compiled.is_empty()).then_some(compiled);
+        let extensions = extensions(
+            &contracts,
+            self.publication,
+            self.output_schema.as_ref(),
+            self.provenance,
+        )?;
+        self.card.capabilities.extensions.extend(extensions);
+        let producer = (self.provenance == Provenance::Stamped).then(|| Producer {
+            name: self.card.name.as_str().into(),
+            skill: match &self.card.skills[..] {
+                [only] => Some(only.id.as_str().into()),
+                _ => None,
+            },
+        });
         let public_url = self.public_url.map(check_public_url).transpose()?;
         let backend = self.backend.unwrap_or_else(|| {
             tracing::info!(
@@ -154,6 +217,8 @@ impl<M> ServerBuilder<M> {
             clock: self.clock,
             limits: self.limits,
             policy,
+            contracts: compiled,
+            producer,
         });
         let engine = Engine::new(self.agent, Arc::clone(&shared), self.cancel_grace);
         Ok(Server {
@@ -180,6 +245,56 @@ impl<M> std::fmt::Debug for ServerBuilder<M> {
             .field("card", &self.card.name)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether the card says what the agent reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Publication {
+    /// It does not.
+    #[default]
+    Private,
+    /// It has names, kinds, schemas and what is required. The policy is never part of it.
+    Published,
+}
+
+/// Whether a server writes on parts who made them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Provenance {
+    /// It does not.
+    #[default]
+    Unstamped,
+    /// On the data and file parts that its own agent produced, never on upstream.
+    Stamped,
+}
+
+/// What goes onto the card.
+fn extensions(
+    contracts: &InputContracts,
+    publication: Publication,
+    output_schema: Option<&serde_json::Value>,
+    provenance: Provenance,
+) -> Result<Vec<AgentExtension>, ConfigError> {
+    let mut extensions = Vec::new();
+    if let Some(schema) = output_schema {
+        // A schema of an output is checked as that of an input would be.
+        InputContracts::new()
+            .with(InputContract::data("output_schema").schema(schema.clone()))
+            .compile()?;
+    }
+    if publication == Publication::Published {
+        let mut params = contracts.published();
+        if let (Some(schema), Some(object)) = (output_schema, params.as_object_mut()) {
+            object.insert("outputSchema".to_owned(), schema.clone());
+        }
+        let description = "What the agent reads of what it is sent.";
+        let extension = AgentExtension::new(contracts::EXTENSION_URI, description);
+        extensions.push(extension.with_params(params));
+    }
+    if provenance == Provenance::Stamped {
+        let description = "Data and file parts say which agent made them.";
+        extensions.push(AgentExtension::new(provenance::EXTENSION_URI, description));
+    }
+    Ok(extensions)
 }
 
 fn check_interface(index: usize, url: &str, binding: &str) -> Result<(), ConfigError> {

@@ -1,5 +1,7 @@
 use std::future::Future;
 
+use llamon_core::contracts::Inputs;
+
 use crate::agent_error::AgentError;
 use crate::answer::IntoAnswer;
 use crate::turn::Turn;
@@ -28,10 +30,16 @@ use crate::turn::Turn;
 /// }
 /// check_agent!(echo);
 /// ```
+///
+/// An agent that takes its inputs as a struct is checked with the struct's type beside it:
+/// `check_agent!(bill, Billing)`.
 #[macro_export]
 macro_rules! check_agent {
     ($agent:expr) => {
         const _: fn() = || $crate::__is_function_agent($agent);
+    };
+    ($agent:expr, $inputs:ty) => {
+        const _: fn() = || $crate::__is_inputs_agent::<$inputs, _, _, _>($agent);
     };
 }
 
@@ -40,6 +48,17 @@ macro_rules! check_agent {
 pub fn is_function_agent<F, Fut, R>(_: F)
 where
     F: Fn(Turn) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<R, AgentError>> + Send + 'static,
+    R: IntoAnswer + 'static,
+{
+}
+
+/// For [`check_agent!`] only.
+#[doc(hidden)]
+pub fn is_inputs_agent<I, F, Fut, R>(_: F)
+where
+    F: Fn(I, Turn) -> Fut + Send + Sync + 'static,
+    I: Inputs,
     Fut: Future<Output = Result<R, AgentError>> + Send + 'static,
     R: IntoAnswer + 'static,
 {

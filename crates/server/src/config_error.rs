@@ -1,6 +1,7 @@
 use std::fmt;
 
 use llamon_core::a2a::CardError;
+use llamon_core::contracts::ContractError;
 use llamon_core::{InvalidLimit, PolicyError};
 
 /// A server that cannot be what its configuration says. Nothing has been bound or written.
@@ -15,6 +16,7 @@ enum Kind {
     Policy,
     Card,
     Limit,
+    Contracts,
     Address,
     Path,
 }
@@ -35,6 +37,11 @@ impl ConfigError {
         self.kind == Kind::Limit
     }
 
+    /// Whether the input contracts are wrong.
+    pub fn is_contracts(&self) -> bool {
+        self.kind == Kind::Contracts
+    }
+
     /// Whether the address to listen on, or the public URL, cannot be used.
     pub fn is_address(&self) -> bool {
         self.kind == Kind::Address
@@ -47,6 +54,10 @@ impl ConfigError {
 
     pub(crate) fn card(message: impl Into<String>) -> Self {
         Self::new(Kind::Card, message)
+    }
+
+    pub(crate) fn contracts(message: impl Into<String>) -> Self {
+        Self::new(Kind::Contracts, message)
     }
 
     pub(crate) fn address(message: impl Into<String>) -> Self {
@@ -81,6 +92,12 @@ impl From<PolicyError> for ConfigError {
 impl From<CardError> for ConfigError {
     fn from(error: CardError) -> Self {
         Self::new(Kind::Card, error.to_string())
+    }
+}
+
+impl From<ContractError> for ConfigError {
+    fn from(error: ContractError) -> Self {
+        Self::contracts(error.to_string())
     }
 }
 

@@ -1,9 +1,11 @@
 //! Runs turns: one task of the runtime each, which no client's connection holds.
 
 use std::collections::HashMap;
+use std::future::{Future as _, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -29,6 +31,15 @@ pub(crate) struct Engine {
     /// Fires when the server has waited long enough for its turns.
     stop: CancellationToken,
     turns: TaskTracker,
+}
+
+/// Where a turn begins to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum First {
+    /// On the caller's thread, up to its first wait.
+    Here,
+    /// Elsewhere: the caller answers its client before.
+    Elsewhere,
 }
 
 /// Room for one turn, taken before its task is created.
@@ -68,8 +79,11 @@ impl Engine {
         }
     }
 
-    /// Runs a turn in the background.
-    pub(crate) fn start(&self, permit: Permit, begin: Begin) {
+    /// Runs a turn as a task of its own. With [`First::Here`] it runs up to its first wait before
+    /// that: an agent that has its answer at once costs no switch between threads.
+    ///
+    /// Does not wait: the future is ready when it is polled.
+    pub(crate) async fn start(&self, permit: Permit, begin: Begin, first: First) {
         // A cancel of the task and a stop of the server reach the agent as one signal.
         let token = self.stop.child_token();
         let live = Running::enter(&self.running, &begin, token.clone());
@@ -80,7 +94,8 @@ impl Engine {
             stop: self.stop.clone(),
         };
         let turn = Turn::new(begin, Arc::clone(&self.shared), token);
-        self.turns.spawn(async move {
+        // Tracked from here on, so that a stop of the server does not overlook it.
+        let mut running = Box::pin(self.turns.track_future(async move {
             let running = AssertUnwindSafe(run.run(turn.clone())).catch_unwind().await;
             if let Err(panic) = running {
                 // Only user code in an unexpected place gets here; its task must end all the same.
@@ -90,7 +105,14 @@ impl Engine {
                 end(&turn, task_id, TaskState::Failed, Some("the agent failed")).await;
             }
             drop((live, permit));
-        });
+        }));
+        if first == First::Here {
+            let polled = poll_fn(|context| Poll::Ready(running.as_mut().poll(context))).await;
+            if polled.is_ready() {
+                return;
+            }
+        }
+        tokio::spawn(running);
     }
 
     /// Tells the turn that runs for a task to end. Whether there is one.
@@ -135,6 +157,10 @@ impl Run {
             // A cancel was faster than the turn, or the store is broken.
             tracing::warn!(task = %task_id, %error, "the turn could not begin");
             return self.fail(&turn, &task_id, "the turn could not begin").await;
+        }
+        if let Err(miss) = turn.select() {
+            let missed = turn.miss(&miss).await;
+            return self.ended(&turn, &task_id, missed).await;
         }
         let outcome = self.run_agent(turn.clone()).await;
         if self.token.is_cancelled() && !self.stop.is_cancelled() {
@@ -191,7 +217,12 @@ impl Run {
     }
 
     async fn answer(&self, turn: &Turn, task_id: &str, answer: Answer) {
-        match turn.answer(answer).await {
+        let answered = turn.answer(answer).await;
+        self.ended(turn, task_id, answered).await;
+    }
+
+    async fn ended(&self, turn: &Turn, task_id: &str, ended: Result<(), Unanswered>) {
+        match ended {
             Ok(()) => {}
             Err(Unanswered::Limit(exceeded)) => {
                 tracing::warn!(task = %task_id, %exceeded, "the answer exceeds a limit");

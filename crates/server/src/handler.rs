@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use llamon_core::Limits;
 use llamon_core::a2a::{
     A2aError, ErrorCode, ListTasksRequest, ListTasksResponse, Message, Role, SendMessageRequest,
@@ -16,9 +17,9 @@ use tokio_util::sync::CancellationToken;
 use crate::backend::{
     Backend, Commit, Generation, LogCursor, NewTask, Settled, StoreError, Visibility,
 };
-use crate::engine::{Engine, Permit};
+use crate::engine::{Engine, First, Permit};
 use crate::scope::Scope;
-use crate::turn::{Begin, DirectMessage, Shared, Working};
+use crate::turn::{Begin, DirectMessage, Shared, Working, is_contract_question};
 
 /// Bytes that an id chosen by a client may have.
 const MAX_ID_BYTES: usize = 512;
@@ -91,13 +92,13 @@ impl Handler {
         let task_id = Arc::clone(&begin.task_id);
         if reply == Reply::TaskFirst {
             let (task, _) = self.backend().get(scope, &task_id).await.map_err(to_a2a)?;
-            self.engine.start(permit, begin);
+            self.engine.start(permit, begin, First::Elsewhere).await;
             return Ok(SendResult::Task(task));
         }
         // Wait before the turn begins: a task can be finished and gone right after it has begun.
         let mut settled = self.backend().settled(scope, &task_id);
         let waiting = poll_fn(|context| Poll::Ready(settled.as_mut().poll(context))).await;
-        self.engine.start(permit, begin);
+        self.engine.start(permit, begin, First::Here).await;
         let settled = match waiting {
             Poll::Ready(settled) => settled,
             Poll::Pending => settled.await,
@@ -117,7 +118,7 @@ impl Handler {
         let Accepted { permit, begin } = self.accept(scope, request, Reply::TaskFirst).await?;
         let followed = self.backend().follow(scope, &begin.task_id).await;
         let hidden = begin.working == Working::WithFirstOutput;
-        self.engine.start(permit, begin);
+        self.engine.start(permit, begin, First::Here).await;
         let (task, cursor) = followed.map_err(to_a2a)?;
         Ok(EventFeed {
             first: Some(task),
@@ -342,10 +343,9 @@ impl Handler {
         let mut history = task.history.clone();
         // The question is part of what was said, once it is answered.
         history.extend(task.status.message.clone());
-        let number = 1 + history
-            .iter()
-            .filter(|said| said.role == Role::User)
-            .count();
+        let number = turn_number(&history);
+        let turn_message = join_answers(&mut history, &message);
+        self.check_joined(&turn_message)?;
         let status = TaskStatus::new(TaskState::Working, self.shared.clock.now());
         let update = llamon_core::a2a::StatusUpdate::new(
             Arc::clone(&task.id),
@@ -372,7 +372,7 @@ impl Handler {
             task_id: Arc::clone(&task.id),
             context_id: Arc::clone(&task.context_id),
             metadata: request.metadata,
-            message,
+            message: turn_message,
             history,
             number,
             artifacts: task.artifacts.len(),
@@ -380,6 +380,32 @@ impl Handler {
             direct_message: DirectMessage::TooLate,
             working: Working::Said,
         })
+    }
+
+    /// Messages that are one to the agent must be what one message may be.
+    fn check_joined(&self, message: &Message) -> Result<(), A2aError> {
+        let limits = &self.shared.limits;
+        let bytes: usize = message.parts.iter().map(|part| part.json().len()).sum();
+        for (limit, allowed, found) in [
+            (
+                "max_message_parts",
+                limits.max_message_parts,
+                message.parts.len(),
+            ),
+            ("max_body_bytes", limits.max_body_bytes, bytes),
+        ] {
+            if found > allowed {
+                return Err(A2aError::new(
+                    ErrorCode::InvalidParams,
+                    format!(
+                        "message.parts: together with those of the messages before, which were \
+                         not enough, exceed {limit}: {found} where {allowed} are allowed; begin a \
+                         new task"
+                    ),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Cancels a task that no turn works on. Whoever changed it meanwhile has won.
@@ -420,25 +446,33 @@ impl EventFeed {
         if self.ended {
             return Ok(None);
         }
-        if !self.hidden
-            && let Some(task) = self.first.take()
-        {
-            return Ok(Some([Arc::new(StreamEvent::Task(task))].into()));
-        }
-        let next = tokio::select! {
-            biased;
-            next = self.cursor.next() => next,
-            // The server stops and no turn is left: what waits can be followed again later.
-            () = self.closing.cancelled() => Ok(None),
+        let shown = (self.first.take_if(|_| !self.hidden)).map(StreamEvent::Task);
+        let next = match shown {
+            // With the task goes what is there already: one write instead of two.
+            Some(_) => self
+                .cursor
+                .next()
+                .now_or_never()
+                .unwrap_or(Ok(Some(Vec::new()))),
+            None => tokio::select! {
+                biased;
+                next = self.cursor.next() => next,
+                // The server stops and no turn is left: what waits can be followed again later.
+                () = self.closing.cancelled() => Ok(None),
+            },
         };
-        let Some(events) = next.map_err(to_a2a)? else {
-            self.ended = true;
-            return Ok(None);
+        let mut events: VecDeque<_> = match next.map_err(to_a2a)? {
+            Some(events) => events.into(),
+            None if shown.is_some() => VecDeque::new(),
+            None => {
+                self.ended = true;
+                return Ok(None);
+            }
         };
-        let mut events: VecDeque<_> = events.into();
         let direct = matches!(events.front().map(|e| &**e), Some(StreamEvent::Message(_)));
-        if let (Some(task), false) = (self.first.take(), direct) {
-            events.push_front(Arc::new(StreamEvent::Task(task)));
+        let first = shown.or_else(|| self.first.take().map(StreamEvent::Task));
+        if let (Some(task), false) = (first, direct) {
+            events.push_front(Arc::new(task));
         }
         self.hidden = false;
         let last = |event: &Arc<StreamEvent>| {
@@ -469,6 +503,40 @@ pub(crate) fn no_extended_card() -> A2aError {
         ErrorCode::UnsupportedOperation,
         "this agent has no extended card; its card is at /.well-known/agent-card.json",
     )
+}
+
+/// Which turn the message after `history` begins. Messages that the server's own questions follow
+/// had none.
+fn turn_number(history: &[Message]) -> usize {
+    let asked = history
+        .iter()
+        .filter(|said| is_contract_question(said))
+        .count();
+    let said = history
+        .iter()
+        .filter(|said| said.role == Role::User)
+        .count();
+    1 + said - asked.min(said)
+}
+
+/// The message that a turn answers. Where the server itself had asked for inputs, the agent has
+/// not run yet: the messages before and after such a question are one to it, and leave the
+/// history.
+fn join_answers(history: &mut Vec<Message>, message: &Message) -> Message {
+    let mut joined = message.clone();
+    while let [.., asked, question] = &history[..]
+        && asked.role == Role::User
+        && is_contract_question(question)
+    {
+        joined.parts = asked
+            .parts
+            .iter()
+            .chain(joined.parts.iter())
+            .cloned()
+            .collect();
+        history.truncate(history.len() - 2);
+    }
+    joined
 }
 
 fn new_id() -> Arc<str> {

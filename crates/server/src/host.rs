@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use llamon_core::a2a::AgentCard;
 use tokio::net::TcpListener;
 
 use crate::binding;
@@ -41,6 +42,8 @@ pub struct BoundHost {
     pub(crate) handlers: Vec<Arc<Handler>>,
     pub(crate) shutdown_grace: Duration,
     urls: Vec<String>,
+    /// Where each agent is on this machine, and its card.
+    agents: Vec<(String, AgentCard)>,
 }
 
 impl AgentHost {
@@ -108,13 +111,16 @@ impl AgentHost {
         let mut router = Router::new();
         let mut handlers = Vec::new();
         let mut urls = Vec::new();
+        let mut agents = Vec::new();
         let mut shutdown_grace = Duration::ZERO;
         for ((_, server), prefix) in self.agents.into_iter().zip(&prefixes) {
             handlers.push(Arc::clone(&server.handler));
             shutdown_grace = shutdown_grace.max(server.shutdown_grace);
-            let (routes, url) = server.routes(prefix, Some(&origin))?;
+            let (routes, card) = server.routes(prefix, Some(&origin))?;
             router = router.merge(routes);
-            urls.push(url);
+            let interface = card.supported_interfaces.first();
+            urls.push(interface.map_or_else(String::new, |interface| interface.url.clone()));
+            agents.push((format!("{origin}{prefix}"), card));
         }
         Ok(BoundHost {
             address: local,
@@ -123,6 +129,7 @@ impl AgentHost {
             handlers,
             shutdown_grace,
             urls,
+            agents,
         })
     }
 }
@@ -161,9 +168,14 @@ impl BoundHost {
         self.urls.first().map_or("", String::as_str)
     }
 
-    /// The URLs of all agents, in the order in which they were added.
+    /// The URLs of all agents, as their cards have them, in the order in which they were added.
     pub fn urls(&self) -> &[String] {
         &self.urls
+    }
+
+    /// Where each agent is on this machine, whatever its card says, and its card.
+    pub fn agents(&self) -> impl Iterator<Item = (&str, &AgentCard)> {
+        self.agents.iter().map(|(url, card)| (url.as_str(), card))
     }
 }
 

@@ -39,12 +39,12 @@ mod server;
 mod turn;
 mod view;
 
-pub use agent::{Agent, ErasedAgent, FunctionKind, IntoAgent, StructKind};
+pub use agent::{Agent, ErasedAgent, FunctionKind, InputsFunctionKind, IntoAgent, StructKind};
 pub use agent_error::AgentError;
 pub use answer::{Answer, IntoAnswer};
-pub use builder::{ServerBuilder, create_server};
+pub use builder::{Provenance, Publication, ServerBuilder, create_server};
 #[doc(hidden)]
-pub use check::is_function_agent as __is_function_agent;
+pub use check::{is_function_agent as __is_function_agent, is_inputs_agent as __is_inputs_agent};
 pub use clock::Clock;
 pub use config_error::ConfigError;
 pub use handler::TaskVisibility;

@@ -39,9 +39,10 @@ impl Server {
         AgentHost::new().agent("/", self).bind(address).await
     }
 
-    /// The agent as a router, to be mounted in an axum app at its root or, with `nest`, under a
-    /// path. Bodies, nesting and versions are checked in it; connections are not limited by it,
-    /// and a stop of the app does not wait for its turns.
+    /// The agent as a router, to be mounted in an axum app at its root or, with `nest_service`,
+    /// under a path (with `nest`, axum does not route the path with a slash at its end). Bodies,
+    /// nesting and versions are checked in it; connections are not limited by it, and a stop of
+    /// the app does not wait for its turns.
     ///
     /// # Errors
     /// When neither the card nor [`crate::ServerBuilder::public_url`] says where the agent is.
@@ -49,26 +50,23 @@ impl Server {
         Ok(self.routes("", None)?.0.fallback(binding::not_found))
     }
 
-    /// The routes under `prefix`, and the URL that clients reach them under.
+    /// The routes under `prefix`, and the card that they serve.
     pub(crate) fn routes(
         self,
         prefix: &str,
         origin: Option<&str>,
-    ) -> Result<(Router, String), ConfigError> {
+    ) -> Result<(Router, AgentCard), ConfigError> {
         let base_url = self
             .public_url
             .or_else(|| origin.map(|origin| format!("{origin}{prefix}")));
         let card = card::complete(&self.card, base_url.as_deref())?;
-        let url = card
-            .supported_interfaces
-            .first()
-            .map(|interface| interface.url.clone())
-            .unwrap_or_default();
+        let extensions = card.capabilities.extensions.iter();
         let service = Service {
             card: CardDocument::new(&card)?,
+            extensions: extensions.map(|extension| extension.uri.clone()).collect(),
             handler: self.handler,
         };
-        Ok((binding::router(prefix, service), url))
+        Ok((binding::router(prefix, service), card))
     }
 }
 

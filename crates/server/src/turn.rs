@@ -1,10 +1,14 @@
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use llamon_core::a2a::{
-    Artifact, ArtifactUpdate, Message, StatusUpdate, StreamEvent, TaskState, TaskStatus,
+    Artifact, ArtifactUpdate, Message, Role, StatusUpdate, StreamEvent, TaskState, TaskStatus,
 };
-use llamon_core::{IntoPayload, LimitExceeded, Limits, Payload, Upstream, UpstreamPartsPolicy};
+use llamon_core::contracts::{self, CompiledContracts, InputMiss, OnMissing, SelectedInputs};
+use llamon_core::provenance::Stamp;
+use llamon_core::{
+    IntoPayload, LimitExceeded, Limits, Part, Payload, Upstream, UpstreamPartsPolicy,
+};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -62,14 +66,26 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) limits: Limits,
     pub(crate) policy: UpstreamPartsPolicy,
+    pub(crate) contracts: Option<CompiledContracts>,
+    /// Who stamps its parts, if the server does.
+    pub(crate) producer: Option<Producer>,
+}
+
+/// The agent as its stamps name it.
+pub(crate) struct Producer {
+    pub(crate) name: Arc<str>,
+    pub(crate) skill: Option<Arc<str>>,
 }
 
 struct Inner {
     begin: Begin,
     query: String,
     upstream: Upstream,
+    /// The id of the turn's artifact.
+    response_id: Arc<str>,
     shared: Arc<Shared>,
     cancel: CancellationToken,
+    inputs: OnceLock<SelectedInputs>,
     output: Mutex<Output>,
 }
 
@@ -99,9 +115,14 @@ impl Turn {
         Self(Arc::new(Inner {
             query: begin.message.query(),
             upstream: Upstream::of(begin.message.parts.iter()),
+            response_id: match begin.number {
+                1 => "response".into(),
+                number => format!("response-{number}").into(),
+            },
             begin,
             shared,
             cancel,
+            inputs: OnceLock::new(),
             output: Mutex::new(output),
         }))
     }
@@ -116,7 +137,15 @@ impl Turn {
         &self.0.upstream
     }
 
-    /// The message that this turn answers.
+    /// What the server's input contracts selected of the message; empty without contracts. In a
+    /// later turn of a task, an input that the message does not have is looked for in the messages
+    /// before it.
+    pub fn inputs(&self) -> &SelectedInputs {
+        self.0.inputs.get_or_init(SelectedInputs::default)
+    }
+
+    /// The message that this turn answers. After a question that the input contracts asked, its
+    /// parts are those of the asking and the answering message, in arrival order.
     pub fn message(&self) -> &Message {
         &self.0.begin.message
     }
@@ -170,6 +199,7 @@ impl Turn {
         let mut output = self.0.output.lock().await;
         output.check_open()?;
         output.check_artifact_count(&self.0.shared.limits)?;
+        let payload = self.stamp(payload, &self.0.response_id);
         let chunk = output.current.emit(payload, &self.0.shared.limits);
         let chunk = output.note(chunk)?;
         let event = self.response(chunk);
@@ -230,6 +260,39 @@ impl Turn {
         Ok(())
     }
 
+    /// Selects the inputs, before the agent runs.
+    pub(crate) fn select(&self) -> Result<(), InputMiss> {
+        if let Some(contracts) = &self.0.shared.contracts {
+            let begin = &self.0.begin;
+            // The answer to a question of the agent's own need not repeat what came before.
+            let said = begin.history.iter().filter(|said| said.role == Role::User);
+            let earlier: Vec<Part> = said.flat_map(|said| said.parts.iter().cloned()).collect();
+            let selected = contracts.select_after(&begin.message.parts, &earlier)?;
+            // Nobody has asked for the inputs yet: the agent has not run.
+            let _ = self.0.inputs.set(selected);
+        }
+        Ok(())
+    }
+
+    /// Ends the turn because required inputs are missing: the task is rejected, or waits.
+    pub(crate) async fn miss(&self, miss: &InputMiss) -> Result<(), Unanswered> {
+        let state = match miss.on_missing() {
+            OnMissing::Ask => TaskState::InputRequired,
+            OnMissing::Reject => TaskState::Rejected,
+        };
+        let payload = miss
+            .payload()
+            .map_err(|error| StoreError::Failed(error.to_string()))?;
+        let mut output = self.0.output.lock().await;
+        let mut event = self.status_event(state, Some(payload));
+        if let StreamEvent::Status(update) = &mut event
+            && let Some(message) = &mut update.status.message
+        {
+            message.metadata = Some(contract_question());
+        }
+        self.end(&mut output, vec![event]).await
+    }
+
     /// Ends the turn with the agent's answer.
     pub(crate) async fn answer(&self, answer: Answer) -> Result<(), Unanswered> {
         let mut output = self.0.output.lock().await;
@@ -264,6 +327,7 @@ impl Turn {
     }
 
     async fn complete(&self, output: &mut Output, payload: Payload) -> Result<(), Unanswered> {
+        let payload = self.stamp(payload, &self.0.response_id);
         let current = std::mem::take(&mut output.current);
         let emitted = current.has_emitted();
         let shared = &self.0.shared;
@@ -292,6 +356,7 @@ impl Turn {
                 "the agent answered with a direct message after it had emitted output",
             ));
         }
+        let payload = self.stamp(payload, &self.0.response_id);
         let current = std::mem::take(&mut output.current);
         let shared = &self.0.shared;
         let chunk = current.complete(payload, &self.0.upstream, shared.policy, &shared.limits)?;
@@ -342,11 +407,24 @@ impl Turn {
         Ok(())
     }
 
-    fn response(&self, chunk: Chunk) -> StreamEvent {
-        let id: Arc<str> = match self.0.begin.number {
-            1 => "response".into(),
-            number => format!("response-{number}").into(),
+    /// The payload with the server's stamp on its own data and files, if it stamps.
+    fn stamp(&self, payload: Payload, artifact: &str) -> Payload {
+        let Some(producer) = &self.0.shared.producer else {
+            return payload;
         };
+        let stamp = Stamp::new(
+            &*producer.name,
+            producer.skill.as_deref().map(str::to_owned),
+            &*self.0.begin.task_id,
+            artifact,
+            Stamp::next_hop(&self.0.upstream),
+        );
+        let parts = payload.into_parts().into_iter();
+        Payload::from(parts.map(|part| stamp.put_on(part)).collect::<Vec<_>>())
+    }
+
+    fn response(&self, chunk: Chunk) -> StreamEvent {
+        let id = Arc::clone(&self.0.response_id);
         let mut update = ArtifactUpdate::new(
             Arc::clone(&self.0.begin.task_id),
             Arc::clone(&self.0.begin.context_id),
@@ -367,16 +445,25 @@ impl Turn {
         ))
     }
 
-    fn agent_message(&self, parts: Vec<llamon_core::Part>) -> Message {
-        let mut message = Message::new(
-            uuid::Uuid::new_v4().to_string(),
-            llamon_core::a2a::Role::Agent,
-            parts,
-        );
+    fn agent_message(&self, parts: Vec<Part>) -> Message {
+        let mut message = Message::new(uuid::Uuid::new_v4().to_string(), Role::Agent, parts);
         message.task_id = Some(Arc::clone(&self.0.begin.task_id));
         message.context_id = Some(Arc::clone(&self.0.begin.context_id));
         message
     }
+}
+
+/// Metadata of a message in which the server, not the agent, asks for inputs.
+fn contract_question() -> String {
+    format!(
+        "{{\"{}\":{{\"missingInputs\":true}}}}",
+        contracts::EXTENSION_URI
+    )
+}
+
+/// Whether the server asked this because of its input contracts.
+pub(crate) fn is_contract_question(message: &Message) -> bool {
+    message.role == Role::Agent && message.metadata.as_deref() == Some(&contract_question())
 }
 
 impl fmt::Debug for Turn {
@@ -482,6 +569,7 @@ impl ArtifactWriter {
         let mut state = self.state.lock().await;
         let mut output = turn.0.output.lock().await;
         output.check_open()?;
+        let payload = turn.stamp(payload, &self.name);
         let parts = payload.into_answer_order().into_parts();
         let before = state.as_ref().map_or(0, |named| named.bytes);
         let bytes = checked_bytes(&parts, limits).map(|bytes| before + bytes);

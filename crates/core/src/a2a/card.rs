@@ -126,6 +126,25 @@ pub struct AgentExtension {
     pub params: Option<serde_json::Value>,
 }
 
+impl AgentExtension {
+    /// An extension that a client need not support.
+    pub fn new(uri: impl Into<String>, description: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            description: description.into(),
+            required: false,
+            params: None,
+        }
+    }
+
+    /// The extension with its configuration.
+    #[must_use]
+    pub fn with_params(mut self, params: serde_json::Value) -> Self {
+        self.params = Some(params);
+        self
+    }
+}
+
 /// Something that an agent can do (section 4.4.5).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

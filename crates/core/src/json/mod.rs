@@ -5,6 +5,8 @@
 //! for is validated and handed on as a range of the source text.
 
 mod compact;
+#[cfg(feature = "contracts")]
+mod cursor;
 mod error;
 mod reader;
 mod scan;
@@ -12,6 +14,8 @@ mod string;
 mod write;
 
 pub use compact::compact;
+#[cfg(feature = "contracts")]
+pub(crate) use cursor::Cursor;
 pub use error::{ReadError, ReadErrorKind};
 pub use reader::{Object, Reader, Seen, check_syntax};
 pub use scan::Span;

@@ -182,7 +182,7 @@ impl<'a> Scanner<'a> {
 
     /// Moves to the next quote, backslash or control character, eight bytes at a time.
     #[inline]
-    fn skip_plain(&mut self) {
+    pub(super) fn skip_plain(&mut self) {
         const ONES: u64 = u64::MAX / 255;
         const HIGHS: u64 = ONES << 7;
         let mut rest = self.text.get(self.pos..).unwrap_or_default();

@@ -168,7 +168,8 @@ pub trait Backend: Send + Sync + 'static {
 
 /// A reader's place in a task's log. All readers of a task see the same events in the same order.
 pub trait LogCursor: Send {
-    /// The next events, at least one; waits for them. `None` after the last one.
+    /// The next events, at least one; waits for them. `None` after the last one. Dropping the
+    /// future before it is ready loses nothing.
     ///
     /// A reader that fell behind what the log keeps gets the task as it stands instead, as a
     /// [`StreamEvent::Task`], and goes on from there: nothing is lost.

@@ -12,16 +12,21 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use axum::middleware::{self, Next};
 use axum::routing::{any, get, post};
 
 use crate::card::CardDocument;
 use crate::handler::Handler;
 
+const EXTENSIONS_HEADER: &str = "a2a-extensions";
+
 /// One agent, as the bindings see it.
 pub(crate) struct Service {
     pub(crate) handler: Arc<Handler>,
     pub(crate) card: CardDocument,
+    /// URIs of the extensions on the card.
+    pub(crate) extensions: Arc<[String]>,
 }
 
 /// The routes of one agent under `prefix`, which is empty or begins with a slash.
@@ -50,9 +55,40 @@ pub(crate) fn router(prefix: &str, service: Service) -> Router {
     if !prefix.is_empty() {
         router = router.route(prefix, post(jsonrpc::call));
     }
-    router
+    let extensions = Arc::clone(&service.extensions);
+    let router = router
         .method_not_allowed_fallback(rest::method_not_allowed)
-        .with_state(Arc::new(service))
+        .with_state(Arc::new(service));
+    if extensions.is_empty() {
+        return router;
+    }
+    router.layer(middleware::from_fn_with_state(extensions, echo_extensions))
+}
+
+/// Names the extensions that the client asked for and this agent has (section 4.6.2).
+async fn echo_extensions(
+    State(extensions): State<Arc<[String]>>,
+    request: Request<Body>,
+    next: Next,
+) -> Response<Body> {
+    let asked = request.headers().get_all(EXTENSIONS_HEADER).iter();
+    let asked: Vec<&str> = asked
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .collect();
+    let active: Vec<&str> = extensions
+        .iter()
+        .map(String::as_str)
+        .filter(|known| asked.contains(known))
+        .collect();
+    let echo = HeaderValue::try_from(active.join(", ")).ok();
+    let echo = echo.filter(|echo| !echo.is_empty());
+    let mut response = next.run(request).await;
+    if let Some(echo) = echo {
+        response.headers_mut().insert(EXTENSIONS_HEADER, echo);
+    }
+    response
 }
 
 /// What every other path is answered with.

@@ -1,0 +1,9 @@
+use llamon_macros::InputContracts;
+
+#[derive(InputContracts)]
+#[inputs(crate = "llamon_core")]
+struct Billing<'a> {
+    order: &'a str,
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use llamon_macros::InputContracts;
+
+#[derive(InputContracts)]
+#[inputs(crate = "llamon_core")]
+struct Billing {}
+
+fn main() {}

@@ -1,0 +1,11 @@
+use llamon_core::contracts::FilePart;
+use llamon_macros::InputContracts;
+
+#[derive(InputContracts)]
+#[inputs(crate = "llamon_core")]
+struct Billing {
+    #[input(schema = crate::schema)]
+    order: FilePart,
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use llamon_macros::InputContracts;
+
+#[derive(InputContracts)]
+#[inputs(crate = "llamon_core")]
+struct Billing {
+    #[input(select = "$.pages")]
+    order: String,
+}
+
+fn main() {}
