@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The project that `llamon new` writes builds, passes its own test, clippy and rustfmt as it is, and keeps nothing of
-# upstream; then the comment marker of one line is removed, nothing else, and upstream passes through.
+# upstream; then the comment marker of one line is removed, nothing else, and upstream passes through. One that takes
+# its inputs as a struct passes the same checks, and the example in its README explains its own message.
 #
 # Needs what a user needs: cargo, and the network for the crates of the new project.
 set -euo pipefail
@@ -121,14 +122,34 @@ checks() {
 # The files of the project with their sums.
 files() { find . -type f -exec cksum {} + | sort; }
 
+# Writes a project ($1 its name, $2 its template) and goes there.
+generate() {
+    PROJECT="$WORK/$1"
+    "$LLAMON" new "$1" --template "$2" --dir "$PROJECT" --yes </dev/null
+    cd "$PROJECT"
+    local file
+    for file in Cargo.toml src/main.rs src/agent.rs src/card.rs tests/agent.rs README.md .env.example; do
+        [[ -s "$file" ]] || fail "no $file in the generated project: $(find . -type f)"
+    done
+}
+
+# Removes the comment marker of the policy's line, and shows that nothing else changed.
+turn_policy() {
+    local found changed removed added
+    found="$(grep -cF "$MARKED" src/main.rs || true)"
+    [[ "$found" == 1 ]] || fail "src/main.rs has $found lines with $MARKED, not 1"
+    cp src/main.rs "$WORK/before.rs"
+    sed 's|^\([[:space:]]*\)// \(\.upstream_parts_policy("append")\)|\1\2|' "$WORK/before.rs" >src/main.rs
+    changed="$(diff "$WORK/before.rs" src/main.rs | grep '^[<>]' || true)"
+    removed="$(sed -n 's/^< [[:space:]]*//p' <<<"$changed")"
+    added="$(sed -n 's/^> [[:space:]]*//p' <<<"$changed")"
+    [[ "$(wc -l <<<"$changed")" == 2 && "$removed" == "// $added" ]] || fail "more than the marker changed: $changed"
+    printf '%s\n' "$changed"
+}
+
 say "llamon new hello-agent"
 cargo build -q --locked -p llamon
-PROJECT="$WORK/project"
-"$LLAMON" new hello-agent --dir "$PROJECT" --yes </dev/null
-cd "$PROJECT"
-for file in Cargo.toml src/main.rs src/agent.rs src/card.rs tests/agent.rs README.md .env.example; do
-    [[ -s "$file" ]] || fail "no $file in the generated project: $(find . -type f)"
-done
+generate hello-agent function
 
 say "a second time: refused, and nothing is touched"
 BEFORE="$(files)"
@@ -137,7 +158,7 @@ REFUSED=0
 [[ "$REFUSED" == 2 ]] || fail "it ended with $REFUSED, not 2: $(cat "$WORK/refused.log")"
 [[ "$(files)" == "$BEFORE" ]] || fail "a refused llamon new changed files"
 
-# Both builds of the project share one folder inside the target folder.
+# All builds of the projects share one folder inside the target folder.
 export CARGO_TARGET_DIR="$TARGET/scaffold"
 
 say "cargo fmt, build, test, clippy"
@@ -154,15 +175,7 @@ if grep -qF '"from":"upstream"' <<<"$OWN"; then
 fi
 
 say "removing the comment marker, nothing else"
-FOUND="$(grep -cF "$MARKED" src/main.rs || true)"
-[[ "$FOUND" == 1 ]] || fail "src/main.rs has $FOUND lines with $MARKED, not 1"
-cp src/main.rs "$WORK/before.rs"
-sed 's|^\([[:space:]]*\)// \(\.upstream_parts_policy("append")\)|\1\2|' "$WORK/before.rs" >src/main.rs
-CHANGED="$(diff "$WORK/before.rs" src/main.rs | grep '^[<>]' || true)"
-REMOVED="$(sed -n 's/^< [[:space:]]*//p' <<<"$CHANGED")"
-ADDED="$(sed -n 's/^> [[:space:]]*//p' <<<"$CHANGED")"
-[[ "$(wc -l <<<"$CHANGED")" == 2 && "$REMOVED" == "// $ADDED" ]] || fail "more than the marker changed: $CHANGED"
-printf '%s\n' "$CHANGED"
+turn_policy
 
 say "cargo fmt, build, test, clippy"
 checks
@@ -174,4 +187,21 @@ stop_server
 [[ "$(tail -n 1 <<<"$DATA")" == "$UPSTREAM" ]] || fail "the last data is not upstream's text: $DATA"
 [[ "$(sed '$d' <<<"$DATA")" == "$OWN" ]] || fail "before upstream stands not the agent's own data: $DATA, wanted $OWN"
 
-say "the scaffolded project works under both policies"
+say "llamon new order-agent --template structured"
+generate order-agent structured
+
+say "cargo fmt, build, test, clippy"
+checks
+
+say "the example of its README"
+read -ra EXAMPLE <<<"$(sed -n 's/^llamon \(explain .*\)/\1/p' README.md)"
+[[ ${#EXAMPLE[@]} -gt 1 ]] || fail "its README has no llamon explain: $(cat README.md)"
+"$LLAMON" "${EXAMPLE[@]}" </dev/null >"$WORK/explained.txt" || fail "llamon ${EXAMPLE[*]} ended with $?"
+grep -qF '=> the agent runs' "$WORK/explained.txt" || fail "the agent would not run: $(cat "$WORK/explained.txt")"
+cat "$WORK/explained.txt"
+
+say "removing the comment marker, nothing else; cargo fmt, build, test, clippy"
+turn_policy
+checks
+
+say "the scaffolded projects work under both policies"

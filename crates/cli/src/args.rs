@@ -8,6 +8,7 @@ use llamon_agent::a2a::TaskState;
 use llamon_agent::client::Binding;
 use llamon_agent::core::UpstreamPartsPolicy;
 
+use crate::explain::ExplainArgs;
 use crate::new::NewArgs;
 use crate::text::shell_word;
 
@@ -18,8 +19,8 @@ Exit codes:
        not A2A 1.0, or not in time
   2    usage: the command line or a file that it names is wrong; nothing was sent
   3    could not connect; nothing was sent
-  4    the agent failed, or rejected the task
-  5    input or credentials are required
+  4    the agent failed, or rejected the task (explain: would reject it)
+  5    input or credentials are required (explain: would be asked for)
   6    the task was canceled
   130  Ctrl-C
 
@@ -87,6 +88,8 @@ pub(crate) enum Command {
     /// Read and steer an agent's tasks
     #[command(after_help = TASK_HELP)]
     Task(TaskArgs),
+    /// Show what input contracts make of a message, and what the answer would be
+    Explain(ExplainArgs),
     /// Write a project with an agent that builds, runs and passes its own test
     New(NewArgs),
 }

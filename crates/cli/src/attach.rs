@@ -62,16 +62,11 @@ pub(crate) fn data(argument: &str) -> Result<Part, CliError> {
                 .with_next("quote it for the shell, as in --data '{\"n\":3}', or use --data @FILE")
         });
     };
-    let bytes = read(Path::new(path))?;
-    let json = String::from_utf8(bytes).map_err(|error| {
-        CliError::usage(format!(
-            "the file {} is not UTF-8: {error}",
-            clean_line(path)
-        ))
-        .with_next("JSON is UTF-8; send the file as it is with --file")
-    })?;
-    // Editors of some platforms put a byte order mark before the first token.
-    Part::data_from_json(json.trim_start_matches('\u{feff}')).map_err(|error| {
+    let json = read_text(
+        Path::new(path),
+        "JSON is UTF-8; send the file as it is with --file",
+    )?;
+    Part::data_from_json(json).map_err(|error| {
         CliError::usage(format!(
             "the file {} is not a JSON value: {error}",
             clean_line(path)
@@ -109,6 +104,21 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, CliError> {
         ))
         .with_next("check the path")
     })
+}
+
+/// The text of a file that the command line names; `next` is for one that is none.
+pub(crate) fn read_text(path: &Path, next: &str) -> Result<String, CliError> {
+    let mut text = String::from_utf8(read(path)?).map_err(|error| {
+        CliError::usage(format!(
+            "the file {} is not UTF-8: {error}",
+            clean_line(&path.to_string_lossy())
+        ))
+        .with_next(next)
+    })?;
+    // Editors of some platforms put a byte order mark before the first token.
+    let marks = text.len() - text.trim_start_matches('\u{feff}').len();
+    text.drain(..marks);
+    Ok(text)
 }
 
 fn media_type(path: &Path, bytes: &[u8]) -> &'static str {

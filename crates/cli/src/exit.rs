@@ -11,9 +11,9 @@ pub(crate) enum Exit {
     Usage,
     /// The agent could not be reached. Nothing was sent.
     Connect,
-    /// The task failed, or the agent rejected it.
+    /// The task failed, or the agent rejected it (or would, `explain`).
     AgentFailed,
-    /// The task waits for a message or for credentials.
+    /// The task waits for a message or for credentials (or would, `explain`).
     InputRequired,
     /// The task was canceled.
     Canceled,

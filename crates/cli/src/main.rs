@@ -9,6 +9,7 @@ mod demo;
 mod document;
 mod error;
 mod exit;
+mod explain;
 mod log;
 mod new;
 mod out;
@@ -73,6 +74,7 @@ fn run(command: Command) -> Result<Exit, CliError> {
         }
         Command::Card(args) => runner::run(card::run(args), CliError::interrupted()),
         Command::Task(args) => runner::run(task::run(args), CliError::interrupted()),
+        Command::Explain(args) => explain::run(&args),
         Command::New(args) => new::run(&args).map(|()| Exit::Completed),
     }
 }

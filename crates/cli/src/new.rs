@@ -20,14 +20,13 @@ const HELP: &str = "\
 Examples:
   llamon new hello-agent
   llamon new hello-agent --dir ~/agents/hello --sdk ~/src/llamon-agent --yes
+  llamon new order-agent --template structured
 
 --sdk takes a folder, a checkout of llamon-agent or its crates/agent, or a version
 requirement for a registry that has the crate; a folder that is called like a
 version is given as ./0.1. Without it the project uses the checkout that this
 llamon was built from. Nothing is ever overwritten.
 Exit codes: 0 written, 2 usage, or the folder cannot be used.";
-
-const DESCRIPTION: &str = "Counts the data and files that arrive";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
@@ -63,10 +62,11 @@ pub(crate) fn run(args: &NewArgs) -> Result<(), CliError> {
         Some(asked) => Sdk::asked(asked)?,
         None => Sdk::of_checkout(Path::new(env!("CARGO_MANIFEST_DIR")))?,
     };
+    let default = args.template.description();
     let description = if !args.yes && io::stdin().is_terminal() {
-        ask_description(&mut io::stdin().lock(), &mut io::stderr())
+        ask_description(default, &mut io::stdin().lock(), &mut io::stderr())
     } else {
-        DESCRIPTION.to_owned()
+        default.to_owned()
     };
     let project = Project {
         name: &args.name,
@@ -87,8 +87,8 @@ pub(crate) fn run(args: &NewArgs) -> Result<(), CliError> {
 }
 
 /// The answer, or the default where there is none.
-fn ask_description(input: &mut impl BufRead, output: &mut impl Write) -> String {
-    let _ = write!(output, "What does the agent do? [{DESCRIPTION}] ");
+fn ask_description(default: &str, input: &mut impl BufRead, output: &mut impl Write) -> String {
+    let _ = write!(output, "What does the agent do? [{default}] ");
     let _ = output.flush();
     let mut line = String::new();
     // What cannot be read, at the end of the input or because it is no UTF-8, is no answer.
@@ -96,14 +96,16 @@ fn ask_description(input: &mut impl BufRead, output: &mut impl Write) -> String 
         line.clear();
     }
     match clean_line(&line).trim() {
-        "" => DESCRIPTION.to_owned(),
+        "" => default.to_owned(),
         description => description.to_owned(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{DESCRIPTION, ask_description};
+    use super::ask_description;
+
+    const DESCRIPTION: &str = "Does what it does";
 
     #[test]
     fn the_description_is_one_line_or_the_default() {
@@ -117,7 +119,10 @@ mod tests {
         ];
         for (typed, expected) in cases {
             let mut shown = Vec::new();
-            assert_eq!(ask_description(&mut &*typed, &mut shown), expected);
+            assert_eq!(
+                ask_description(DESCRIPTION, &mut &*typed, &mut shown),
+                expected
+            );
             assert!(String::from_utf8(shown).unwrap().contains(DESCRIPTION));
         }
     }

@@ -29,6 +29,7 @@ const TAKEN: [(&str, &[&str]); 4] = [
             "llamon_client",
             "llamon_core",
             "llamon_server",
+            "serde",
             "serde_json",
             "tokio",
             "tracing_subscriber",

@@ -6,8 +6,11 @@ use super::sdk::Sdk;
 /// Kinds of agents that a project can begin with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Template {
+    /// An async function that gets the message
     #[default]
     Function,
+    /// An async function that gets a struct, filled with what input contracts find
+    Structured,
 }
 
 /// What a project is told about itself.
@@ -31,25 +34,79 @@ macro_rules! template {
     };
 }
 
-/// Their names end in `.tmpl` because Cargo, Git and rustfmt would take them for their own.
-const FUNCTION: &[(&str, &str)] = template! {
-    "function":
+/// What makes a kind of agent different from the others.
+struct Kind {
+    description: &'static str,
+    /// Dependencies that only this kind has, as lines of the manifest.
+    dependencies: &'static str,
+    /// Text and data of a call, as a format string has them.
+    call: &'static str,
+    /// Of the README: how it is called, and its files.
+    calling: &'static str,
+    files: &'static str,
+    templates: &'static [(&'static str, &'static str)],
+}
+
+/// Of all kinds. Their names end in `.tmpl` because Cargo, Git and rustfmt would take them for
+/// their own.
+const COMMON: &[(&str, &str)] = template! {
+    "common":
     "Cargo.toml" = "Cargo.toml.tmpl",
-    "src/main.rs" = "main.rs.tmpl",
-    "src/lib.rs" = "lib.rs.tmpl",
-    "src/agent.rs" = "agent.rs.tmpl",
-    "src/card.rs" = "card.rs.tmpl",
-    "tests/agent.rs" = "test.rs.tmpl",
     "README.md" = "README.md.tmpl",
     ".env.example" = "env.example.tmpl",
     ".gitignore" = "gitignore.tmpl",
+    "src/main.rs" = "main.rs.tmpl",
+    "src/lib.rs" = "lib.rs.tmpl",
 };
+
+const FUNCTION: Kind = Kind {
+    description: "Counts the data and files that arrive",
+    dependencies: "",
+    call: r#""hello" --data '{{"n":1}}'"#,
+    calling: include_str!("../../templates/function/calling.md.tmpl"),
+    files: include_str!("../../templates/function/files.md.tmpl"),
+    templates: template! {
+        "function":
+        "src/agent.rs" = "agent.rs.tmpl",
+        "src/card.rs" = "card.rs.tmpl",
+        "tests/agent.rs" = "test.rs.tmpl",
+    },
+};
+
+const STRUCTURED: Kind = Kind {
+    description: "Bills orders",
+    dependencies: "serde = { version = \"1\", features = [\"derive\"] }\n",
+    call: r#""bill it" --data '{{"order":{{"id":7,"cents":1250}}}}'"#,
+    calling: include_str!("../../templates/structured/calling.md.tmpl"),
+    files: include_str!("../../templates/structured/files.md.tmpl"),
+    templates: template! {
+        "structured":
+        "src/agent.rs" = "agent.rs.tmpl",
+        "src/card.rs" = "card.rs.tmpl",
+        "tests/agent.rs" = "test.rs.tmpl",
+        "contracts.json" = "contracts.json.tmpl",
+        "examples/message.json" = "message.json.tmpl",
+    },
+};
+
+impl Template {
+    /// What its agent does, unless the user says something else.
+    pub(crate) fn description(self) -> &'static str {
+        self.kind().description
+    }
+
+    fn kind(self) -> &'static Kind {
+        match self {
+            Self::Function => &FUNCTION,
+            Self::Structured => &STRUCTURED,
+        }
+    }
+}
 
 /// The files of a project of this kind.
 pub(crate) fn files(template: Template, project: &Project<'_>) -> Vec<File> {
-    let templates = match template {
-        Template::Function => FUNCTION,
-    };
+    let kind = template.kind();
+    let install = ("install", project.sdk.install_command());
     // Only names and texts that need no escaping are put into Rust code.
     let values = [
         ("name", project.name.as_str().to_owned()),
@@ -58,13 +115,19 @@ pub(crate) fn files(template: Template, project: &Project<'_>) -> Vec<File> {
         ("description_toml", toml_string(project.description)),
         ("sdk", project.sdk.whereabouts()),
         ("sdk_toml", project.sdk.to_toml()),
-        ("install", project.sdk.install_command()),
+        ("dependencies", kind.dependencies.to_owned()),
+        ("call", kind.call.to_owned()),
+        (
+            "calling",
+            fill(kind.calling, std::slice::from_ref(&install)),
+        ),
+        ("files", kind.files.to_owned()),
     ];
     let file = |&(path, template): &(&'static str, &str)| File {
         path,
         text: fill(template, &values),
     };
-    templates.iter().map(file).collect()
+    COMMON.iter().chain(kind.templates).map(file).collect()
 }
 
 /// `text` as a basic string of TOML, quotes included.
@@ -112,23 +175,28 @@ fn fill(template: &str, values: &[(&str, String)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{FUNCTION, File, Project, Template, files, fill, toml_string};
+    use clap::ValueEnum;
+
+    use super::{File, Project, Template, files, fill, toml_string};
     use crate::new::name::{MAX_LEN, PackageName};
     use crate::new::sdk::Sdk;
 
     const MARKED: &str = "\n        // .upstream_parts_policy(\"append\")\n        .await?\n";
 
-    fn project(description: &str) -> Vec<File> {
-        named("hello-agent", description)
+    /// The files of a project of each kind.
+    fn projects(name: &str, description: &str) -> Vec<Vec<File>> {
+        let templates = Template::value_variants().iter();
+        let projects = templates.map(|template| project(*template, name, description));
+        projects.collect()
     }
 
-    fn named(name: &str, description: &str) -> Vec<File> {
+    fn project(template: Template, name: &str, description: &str) -> Vec<File> {
         let project = Project {
             name: &PackageName::parse(name).unwrap(),
             description,
             sdk: &Sdk::Folder("/checkout/crates/agent".to_owned()),
         };
-        files(Template::Function, &project)
+        files(template, &project)
     }
 
     fn text<'a>(files: &'a [File], path: &str) -> &'a str {
@@ -173,36 +241,37 @@ mod tests {
 
     #[test]
     fn every_placeholder_of_a_template_has_a_value() {
-        for file in project("d") {
+        for file in projects("hello-agent", "d").iter().flatten() {
             for (at, _) in file.text.match_indices("{{") {
                 let after = file.text[at..].trim_start_matches('{').chars().next();
                 let is_name = after.is_some_and(|c| c.is_ascii_lowercase());
                 assert!(!is_name, "{}: {}", file.path, &file.text[at..]);
             }
             assert!(file.text.ends_with('\n') && !file.text.ends_with("\n\n"));
+            assert!(!file.text.contains("\n\n\n"), "{}", file.path);
         }
-        assert!(FUNCTION.iter().any(|(path, _)| *path == "src/main.rs"));
     }
 
     #[test]
     fn what_the_user_says_is_escaped_where_it_stands() {
-        let files = project(r#"Says "{{name}}" \o/"#);
-        let manifest = text(&files, "Cargo.toml");
-        let line = r#"description = "Says \"{{name}}\" \\o/""#;
-        assert!(manifest.lines().any(|found| found == line), "{manifest}");
-        let line = r#"llamon-agent = { path = "/checkout/crates/agent" }"#;
-        assert!(manifest.lines().any(|found| found == line), "{manifest}");
-        let readme = text(&files, "README.md");
-        assert!(readme.contains("\nSays \"{{name}}\" \\o/\n"), "{readme}");
-        for file in files.iter().filter(|file| file.path.ends_with(".rs")) {
-            assert!(!file.text.contains("Says"), "{}", file.path);
+        for files in projects("hello-agent", r#"Says "{{name}}" \o/"#) {
+            let manifest = text(&files, "Cargo.toml");
+            let line = r#"description = "Says \"{{name}}\" \\o/""#;
+            assert!(manifest.lines().any(|found| found == line), "{manifest}");
+            let line = r#"llamon-agent = { path = "/checkout/crates/agent" }"#;
+            assert!(manifest.lines().any(|found| found == line), "{manifest}");
+            let readme = text(&files, "README.md");
+            assert!(readme.contains("\nSays \"{{name}}\" \\o/\n"), "{readme}");
+            for file in files.iter().filter(|file| file.path.ends_with(".rs")) {
+                assert!(!file.text.contains("Says"), "{}", file.path);
+            }
         }
     }
 
     #[test]
     fn no_name_makes_a_line_that_rustfmt_would_break() {
         let longest = "a".repeat(MAX_LEN);
-        for file in named(&longest, "d") {
+        for file in projects(&longest, "d").iter().flatten() {
             if file.path.ends_with(".rs") {
                 let widest = file.text.lines().map(str::len).max();
                 assert!(widest.unwrap() <= 100, "{}: {widest:?}", file.path);
@@ -212,9 +281,53 @@ mod tests {
 
     #[test]
     fn one_commented_line_stands_alone_in_the_builder_chain() {
-        let files = project("d");
-        let main = text(&files, "src/main.rs");
-        assert_eq!(main.matches(MARKED).count(), 1, "{main}");
-        assert_eq!(main.matches("upstream_parts_policy").count(), 1, "{main}");
+        for files in projects("hello-agent", "d") {
+            let main = text(&files, "src/main.rs");
+            assert_eq!(main.matches(MARKED).count(), 1, "{main}");
+            assert_eq!(main.matches("upstream_parts_policy").count(), 1, "{main}");
+        }
+    }
+
+    #[test]
+    fn the_readme_names_the_files_and_how_the_agent_is_called() {
+        for files in projects("hello-agent", "d") {
+            let readme = text(&files, "README.md");
+            for file in &files {
+                let is_told = readme.contains(&format!("`{}`", file.path));
+                let is_plain = ["Cargo.toml", "README.md", ".gitignore", "src/lib.rs"];
+                assert!(is_told || is_plain.contains(&file.path), "{}", file.path);
+            }
+            assert!(
+                readme.contains("\n`cargo install --locked --path "),
+                "{readme}"
+            );
+            // The server prints the same call as the README has.
+            let call = readme
+                .lines()
+                .find_map(|line| line.split_once("llamon send http://127.0.0.1:8080 "));
+            let call = call.unwrap().1.replace('{', "{{").replace('}', "}}");
+            assert!(text(&files, "src/main.rs").contains(&format!("{{url}} {call}\"#")));
+        }
+    }
+
+    #[test]
+    fn contracts_of_a_structured_project_select_from_its_example() {
+        use llamon_agent::contracts::InputContracts;
+        use llamon_agent::core::Part;
+
+        let files = project(Template::Structured, "hello-agent", "d");
+        let contracts = InputContracts::from_json(text(&files, "contracts.json")).unwrap();
+        let message: serde_json::Value =
+            serde_json::from_str(text(&files, "examples/message.json")).unwrap();
+        let parts = message["message"]["parts"].as_array().unwrap();
+        let parts: Vec<Part> = parts
+            .iter()
+            .map(|part| Part::from_json(part.to_string()).unwrap())
+            .collect();
+        let selected = contracts.compile().unwrap().select(&parts).unwrap();
+        let found: Vec<usize> = ["order", "discounts", "scan"]
+            .map(|name| selected.get(name).items().len())
+            .to_vec();
+        assert_eq!(found, [1, 2, 1]);
     }
 }

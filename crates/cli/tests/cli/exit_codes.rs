@@ -273,7 +273,7 @@ async fn help_has_the_exit_codes() {
             ran.stdout
         );
     }
-    for command in ["demo", "send", "card", "task", "new"] {
+    for command in ["demo", "send", "card", "task", "explain", "new"] {
         let ran = llamon(&["help", command]).await;
         ends_with(&ran, 0, &[]);
         assert!(ran.stdout.contains("Usage: llamon"), "{ran:?}");

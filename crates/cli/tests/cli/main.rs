@@ -7,6 +7,7 @@
 
 mod demo;
 mod exit_codes;
+mod explain;
 mod output;
 mod send;
 mod support;
