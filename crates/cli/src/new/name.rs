@@ -37,7 +37,7 @@ const TAKEN: [(&str, &[&str]); 4] = [
     ),
 ];
 
-/// The longest name that crates.io takes; longer ones would also break the generated lines.
+/// The longest name that the registry takes; longer ones would also break the generated lines.
 pub(super) const MAX_LEN: usize = 64;
 
 /// A name that Cargo takes for a package, and for which rustc has no warning.

@@ -194,12 +194,12 @@ dependencies = ["dup 1.0.0", "dup 2.0.0", "fork"]
 [[package]]
 name = "dup"
 version = "1.0.0"
-source = "registry+https://github.com/rust-lang/crates.io-index"
+source = "registry+https://registry.example/index"
 
 [[package]]
 name = "dup"
 version = "2.0.0"
-source = "registry+https://github.com/rust-lang/crates.io-index"
+source = "registry+https://registry.example/index"
 
 [[package]]
 name = "fork"
