@@ -39,6 +39,10 @@ impl Payload {
     /// The payload with a part at its end.
     #[must_use]
     pub fn with_part(mut self, part: Part) -> Self {
+        if self.parts.is_empty() {
+            // Most payloads have one part, and an answer is kept as it is.
+            self.parts.reserve_exact(1);
+        }
         self.parts.push(part);
         self
     }

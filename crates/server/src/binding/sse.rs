@@ -17,6 +17,9 @@ use crate::handler::EventFeed;
 /// five seconds of silence.
 const KEEP_ALIVE: Duration = Duration::from_secs(3);
 
+/// About what an event without large parts has.
+const EVENT_BYTES: usize = 320;
+
 /// How a binding writes what goes into a `data:` line.
 pub(super) trait Frame: Send + 'static {
     fn event(&self, event: &StreamEvent, out: &mut String);
@@ -30,6 +33,7 @@ pub(super) fn response(feed: EventFeed, frame: impl Frame) -> Response<Body> {
         let mut out = String::new();
         match next(&mut feed).await {
             Next::Events(events) => {
+                out.reserve(events.len() * EVENT_BYTES);
                 for event in &events {
                     push(&mut out, |out| frame.event(event, out));
                 }
