@@ -10,7 +10,8 @@ use futures_util::FutureExt as _;
 use llamon_core::Limits;
 use llamon_core::a2a::{
     A2aError, ErrorCode, ListTasksRequest, ListTasksResponse, Message, Role, SendMessageRequest,
-    SendResult, StreamEvent, Task, TaskRequest, TaskState, TaskStatus, page_size_error,
+    SendResult, StatusUpdate, StreamEvent, Task, TaskRequest, TaskState, TaskStatus,
+    page_size_error,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -152,7 +153,7 @@ impl Handler {
     ) -> Result<ListTasksResponse, A2aError> {
         let page_size = request.page_size.unwrap_or(DEFAULT_PAGE_SIZE);
         if !(1..=MAX_PAGE_SIZE).contains(&page_size) {
-            return Err(A2aError::of_read(&page_size_error(page_size)));
+            return Err(A2aError::of_params(&page_size_error(page_size)));
         }
         let page = self
             .backend()
@@ -346,16 +347,11 @@ impl Handler {
         let number = turn_number(&history);
         let turn_message = join_answers(&mut history, &message);
         self.check_joined(&turn_message)?;
-        let status = TaskStatus::new(TaskState::Working, self.shared.clock.now());
-        let update = llamon_core::a2a::StatusUpdate::new(
-            Arc::clone(&task.id),
-            Arc::clone(&task.context_id),
-            status,
-        );
+        let event = self.status_event(&task, TaskState::Working);
         let commit = Commit {
             expect,
             message: Some(message.clone()),
-            events: vec![StreamEvent::Status(update)],
+            events: vec![event],
         };
         let generation = match self.backend().commit(scope, task_id, commit).await {
             // Somebody else answered or canceled first.
@@ -408,6 +404,12 @@ impl Handler {
         Ok(())
     }
 
+    fn status_event(&self, task: &Task, state: TaskState) -> StreamEvent {
+        let status = TaskStatus::new(state, self.shared.clock.now());
+        let (task_id, context_id) = (Arc::clone(&task.id), Arc::clone(&task.context_id));
+        StreamEvent::Status(StatusUpdate::new(task_id, context_id, status))
+    }
+
     /// Cancels a task that no turn works on. Whoever changed it meanwhile has won.
     async fn cancel_parked(
         &self,
@@ -415,13 +417,8 @@ impl Handler {
         task: &Task,
         expect: Generation,
     ) -> Result<(), A2aError> {
-        let status = TaskStatus::new(TaskState::Canceled, self.shared.clock.now());
-        let update = llamon_core::a2a::StatusUpdate::new(
-            Arc::clone(&task.id),
-            Arc::clone(&task.context_id),
-            status,
-        );
-        let commit = Commit::events(expect, vec![StreamEvent::Status(update)]);
+        let event = self.status_event(task, TaskState::Canceled);
+        let commit = Commit::events(expect, vec![event]);
         match self.backend().commit(scope, &task.id, commit).await {
             Ok(_) | Err(StoreError::Conflict | StoreError::Terminal) => Ok(()),
             Err(error) => Err(to_a2a(error)),

@@ -205,11 +205,10 @@ impl A2aError {
         self.code == ErrorCode::Unavailable
     }
 
-    /// The error of a text that could not be read, where JSON was expected.
-    pub fn of_read(error: &ReadError) -> Self {
+    /// The error of an operation's parameters that could not be read.
+    pub fn of_params(error: &ReadError) -> Self {
         let code = match error.kind() {
             ReadErrorKind::Syntax => ErrorCode::Parse,
-            _ if error.path().is_empty() => ErrorCode::InvalidRequest,
             _ => ErrorCode::InvalidParams,
         };
         Self::new(code, error.to_string())

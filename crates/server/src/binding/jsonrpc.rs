@@ -242,7 +242,7 @@ fn read_envelope<'a>(source: &'a ByteString, limits: &Limits) -> Result<Envelope
 impl Envelope<'_> {
     /// The parameters are wrong: the reader stands amid them, so the id is looked for anew.
     fn rest_of(mut self, source: &ByteString, error: ReadError) -> Self {
-        self.call = Some(Err(params_error(&error)));
+        self.call = Some(Err(A2aError::of_params(&error)));
         if self.id.is_none() {
             self.id = Some(find_id(source));
         }
@@ -276,13 +276,13 @@ impl Envelope<'_> {
                 let params = source.slice_ref(params);
                 let mut reader = Reader::of_str(&params, limits.max_json_depth - 1);
                 read_params(&method, &mut reader, &params, limits)
-                    .unwrap_or_else(|error| Err(params_error(&error)))
+                    .unwrap_or_else(|error| Err(A2aError::of_params(&error)))
             }
             (None, None) => {
                 let empty = ByteString::from_static("{}");
                 let mut reader = Reader::of_str(&empty, limits.max_json_depth);
                 read_params(&method, &mut reader, &empty, limits)
-                    .unwrap_or_else(|error| Err(params_error(&error)))
+                    .unwrap_or_else(|error| Err(A2aError::of_params(&error)))
             }
         };
         Ok(Request { id, call })
@@ -364,14 +364,6 @@ fn envelope_error(error: &ReadError) -> A2aError {
         ErrorCode::InvalidParams
     } else {
         ErrorCode::InvalidRequest
-    };
-    A2aError::new(code, error.to_string())
-}
-
-fn params_error(error: &ReadError) -> A2aError {
-    let code = match error.kind() {
-        ReadErrorKind::Syntax => ErrorCode::Parse,
-        _ => ErrorCode::InvalidParams,
     };
     A2aError::new(code, error.to_string())
 }

@@ -11,7 +11,7 @@ use llamon_core::a2a::{
     A2aError, ErrorCode, ListTasksRequest, MEDIA_TYPE, SendMessageRequest, StreamEvent,
     TaskRequest, TaskView,
 };
-use llamon_core::json::{ReadError, ReadErrorKind, Reader, check_syntax};
+use llamon_core::json::{Reader, check_syntax};
 use percent_encoding::percent_decode_str;
 
 use super::{Service, body, sse, version};
@@ -90,7 +90,7 @@ pub(super) async fn list(
     for (name, value) in query(&uri)? {
         request
             .set(&name, &value)
-            .map_err(|error| invalid(&error))?;
+            .map_err(|error| A2aError::of_params(&error))?;
     }
     let page = service.handler.list(&Scope::anonymous(), &request).await?;
     Ok(success(|out| page.write(out, view::of_list(&request))))
@@ -237,7 +237,7 @@ async fn read_send(
     read.map_err(|error| {
         // A text that is no JSON is that first of all.
         let error = check_syntax(&source).err().unwrap_or(error);
-        invalid(&error)
+        A2aError::of_params(&error)
     })
 }
 
@@ -253,14 +253,15 @@ fn check_empty_or_object(text: &ByteString, max_depth: u32) -> Result<(), A2aErr
         reader.skip()?;
         reader.end()
     };
-    read().map_err(|error| invalid(&error))
+    read().map_err(|error| A2aError::of_params(&error))
 }
 
 fn task_request(id: &str, uri: &Uri) -> Result<TaskRequest, A2aError> {
     let mut list = ListTasksRequest::default();
     for (name, value) in query(uri)? {
         if matches!(&*name, "historyLength" | "history_length") {
-            list.set(&name, &value).map_err(|error| invalid(&error))?;
+            list.set(&name, &value)
+                .map_err(|error| A2aError::of_params(&error))?;
         }
     }
     let mut request = TaskRequest::new(id);
@@ -285,12 +286,4 @@ fn query(uri: &Uri) -> Result<Vec<(String, String)>, A2aError> {
             Ok((decode(name)?, decode(value)?))
         })
         .collect()
-}
-
-fn invalid(error: &ReadError) -> A2aError {
-    let code = match error.kind() {
-        ReadErrorKind::Syntax => ErrorCode::Parse,
-        _ => ErrorCode::InvalidParams,
-    };
-    A2aError::new(code, error.to_string())
 }
