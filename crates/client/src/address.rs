@@ -1,36 +1,33 @@
-//! URLs: which card, which interface, and whether it may be followed.
+//! URLs: which card, and which interface.
 
 use llamon_core::a2a::{AgentCard, AgentInterface, CARD_PATH, PROTOCOL_VERSION};
-use url::{Origin, Url};
+use url::Url;
 
 use crate::binding::{Binding, Endpoint};
+use crate::egress::{self, Egress, NotUsable};
 use crate::error::ClientError;
 
 /// Reads an `http` or `https` URL.
 pub(crate) fn parse(text: &str) -> Result<Url, ClientError> {
     let text = text.trim();
-    let mut url = Url::parse(text).map_err(|error| {
-        let scheme = if text.contains("://") {
-            ""
-        } else {
-            "; begin it with http:// or https://"
-        };
-        ClientError::usage(format!("the URL {text:?} is not one: {error}{scheme}"))
-    })?;
-    if !url.username().is_empty() || url.password().is_some() {
-        // The text is not shown: it has a secret in it.
-        return Err(ClientError::usage(format!(
-            "the URL for {} has a user or password in it; take them out",
-            url.host_str().unwrap_or_default()
-        )));
-    }
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(ClientError::usage(format!(
-            "the URL {text:?} is no http:// or https:// URL"
-        )));
-    }
-    url.set_fragment(None);
-    Ok(url)
+    egress::parse(text).map_err(|why| {
+        ClientError::usage(match why {
+            NotUsable::NoUrl(error) => {
+                let scheme = if text.contains("://") {
+                    ""
+                } else {
+                    "; begin it with http:// or https://"
+                };
+                format!("the URL {text:?} is not one: {error}{scheme}")
+            }
+            // The text is not shown: it has a secret in it.
+            NotUsable::UserOrPassword(url) => format!(
+                "the URL for {} has a user or password in it; take them out",
+                url.host_str().unwrap_or_default()
+            ),
+            NotUsable::Scheme => format!("the URL {text:?} is no http:// or https:// URL"),
+        })
+    })
 }
 
 /// The URL of the card of the agent at `text`, which is the agent's base or the card itself.
@@ -50,12 +47,13 @@ pub(crate) fn shown(url: &Url) -> String {
     url.into()
 }
 
-/// The card's interface to use: the first one that the client speaks, or that has `wanted`.
+/// The card's interface to use: the first one that the client speaks, or that has `wanted`. One
+/// that is on an origin that nobody named keeps the rules for such URLs.
 pub(crate) fn choose(
     card: &AgentCard,
     card_url: &Url,
     wanted: Option<Binding>,
-    trusted: &[Origin],
+    egress: &Egress,
 ) -> Result<Endpoint, ClientError> {
     let usable = card.supported_interfaces.iter().find_map(|interface| {
         let binding = Binding::of_name(&interface.protocol_binding)?;
@@ -65,19 +63,12 @@ pub(crate) fn choose(
     let Some((interface, binding)) = usable else {
         return Err(no_interface(card, wanted));
     };
-    let url = parse(&interface.url).map_err(|error| {
+    let url = egress.read(&interface.url).map_err(|error| {
         ClientError::usage(format!(
-            "the agent card's {binding} interface cannot be used: {error}"
+            "the agent card of {} has a {binding} interface that cannot be used: {error}",
+            card_url.origin().ascii_serialization()
         ))
     })?;
-    let origin = url.origin();
-    if origin != card_url.origin() && !trusted.contains(&origin) {
-        let named = origin.ascii_serialization();
-        return Err(ClientError::usage(format!(
-            "the agent card of {} names an interface on another origin, {named}; if that is right, trust it with trust_origin({named:?})",
-            card_url.origin().ascii_serialization()
-        )));
-    }
     Ok(Endpoint {
         url,
         binding,

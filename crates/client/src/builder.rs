@@ -1,12 +1,12 @@
 use std::time::Duration;
 
 use llamon_core::Limits;
-use url::Origin;
+use url::Url;
 
 use crate::address;
 use crate::binding::Binding;
 use crate::client::{Client, Parts, Waits, fetch_card};
-use crate::egress::Egress;
+use crate::egress::{Egress, EgressBuilder};
 use crate::error::ClientError;
 
 /// Settings of a client, and the ways to make one.
@@ -33,7 +33,7 @@ pub struct ClientBuilder {
     idle_timeout: Duration,
     connect_timeout: Duration,
     max_attempts: u32,
-    trusted_origins: Vec<String>,
+    egress: EgressBuilder,
     limits: Limits,
 }
 
@@ -46,7 +46,7 @@ impl ClientBuilder {
             idle_timeout: minutes(5),
             connect_timeout: Duration::from_secs(10),
             max_attempts: 3,
-            trusted_origins: Vec::new(),
+            egress: Egress::builder(),
             limits: Limits::default(),
         }
     }
@@ -90,12 +90,22 @@ impl ClientBuilder {
         self
     }
 
-    /// Lets the card name an interface on this origin: scheme, host and port of `url`.
+    /// Trusts an origin, scheme, host and port of `url`, as the card's own is trusted.
     ///
-    /// Without it, an interface must have the card's own origin, so that a card cannot send a
-    /// message and what is in it somewhere else. `localhost` and `127.0.0.1` are two origins.
+    /// An interface on any other origin has to keep the rules for URLs that nobody named: https,
+    /// and no address of this machine or a private network (see [`egress`](crate::egress)). So a
+    /// card cannot use the client to reach what only the client's network reaches. `localhost`
+    /// and `127.0.0.1` are two origins.
     pub fn trust_origin(mut self, url: impl Into<String>) -> Self {
-        self.trusted_origins.push(url.into());
+        self.egress = self.egress.trust_origin(url);
+        self
+    }
+
+    /// The rules for URLs that nobody named, and the origins that are trusted already; it
+    /// replaces what was set with [`ClientBuilder::trust_origin`] before. Its times, size and
+    /// requests per host are not used: a client has its own.
+    pub fn egress(mut self, egress: EgressBuilder) -> Self {
+        self.egress = egress;
         self
     }
 
@@ -118,13 +128,22 @@ impl ClientBuilder {
     ///
     /// # Errors
     /// When a setting or the URL is wrong, when the card cannot be fetched or is none, when it
-    /// has no interface that this client speaks, and when its interface is on an origin that is
-    /// not trusted.
+    /// has no interface that this client speaks, and when its interface is on another origin that
+    /// was not named and does not keep the rules.
     pub async fn discover(self, url: &str) -> Result<Client, ClientError> {
         let card_url = address::card_url(url)?;
-        let (parts, waits) = self.check()?;
-        let card_json = fetch_card(&parts, &waits, &card_url).await?;
-        Client::new(card_json, &card_url, parts, waits)
+        self.named(&card_url).fetch(card_url).await
+    }
+
+    /// As [`ClientBuilder::discover`], for a URL that somebody else gave: in a message, on
+    /// another card, in a list. It is not trusted either and has to keep the rules for URLs that
+    /// nobody named.
+    ///
+    /// # Errors
+    /// As [`ClientBuilder::discover`], and when the URL or what it leads to is refused.
+    pub async fn discover_guarded(self, url: &str) -> Result<Client, ClientError> {
+        let card_url = address::card_url(url)?;
+        self.fetch(card_url).await
     }
 
     /// Makes a client of a card that was fetched before, from `card_url`. Does no I/O.
@@ -133,8 +152,18 @@ impl ClientBuilder {
     /// As [`ClientBuilder::discover`].
     pub fn with_card(self, card_json: &str, card_url: &str) -> Result<Client, ClientError> {
         let card_url = address::parse(card_url)?;
-        let (parts, waits) = self.check()?;
+        let (parts, waits) = self.named(&card_url).check()?;
         Client::new(card_json.into(), &card_url, parts, waits)
+    }
+
+    fn named(self, card_url: &Url) -> Self {
+        self.trust_origin(card_url.as_str())
+    }
+
+    async fn fetch(self, card_url: Url) -> Result<Client, ClientError> {
+        let (parts, waits) = self.check()?;
+        let card_json = fetch_card(&parts, &waits, &card_url).await?;
+        Client::new(card_json, &card_url, parts, waits)
     }
 
     fn check(self) -> Result<(Parts, Waits), ClientError> {
@@ -156,14 +185,9 @@ impl ClientBuilder {
         self.limits
             .check()
             .map_err(|error| ClientError::usage(error.to_string()))?;
-        let trusted = self.trusted_origins.iter();
-        let trusted: Result<Vec<Origin>, ClientError> = trusted
-            .map(|url| address::parse(url).map(|url| url.origin()))
-            .collect();
         let parts = Parts {
             binding: self.binding,
-            trusted: trusted?,
-            egress: Egress::new(self.connect_timeout)?,
+            egress: self.egress.connect_timeout(self.connect_timeout).build()?,
             limits: self.limits,
         };
         let waits = Waits {

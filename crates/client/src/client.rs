@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytestring::ByteString;
 use llamon_core::Limits;
 use llamon_core::a2a::{AgentCard, ListTasksRequest, ListTasksResponse, Task, TaskRequest};
-use url::{Origin, Url};
+use url::Url;
 
 use crate::address;
 use crate::answer::{self, Read};
@@ -180,7 +180,7 @@ impl Client {
                 address::shown(card_url)
             ))
         })?;
-        let endpoint = address::choose(&card, card_url, parts.binding, &parts.trusted)?;
+        let endpoint = address::choose(&card, card_url, parts.binding, &parts.egress)?;
         Ok(Self {
             inner: Arc::new(Inner {
                 card,
@@ -280,7 +280,6 @@ impl fmt::Debug for Client {
 /// What a client is made of, besides its card.
 pub(crate) struct Parts {
     pub(crate) binding: Option<Binding>,
-    pub(crate) trusted: Vec<Origin>,
     pub(crate) egress: Egress,
     /// Of a server.
     pub(crate) limits: Limits,

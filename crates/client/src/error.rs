@@ -3,6 +3,8 @@ use std::sync::Arc;
 
 use llamon_core::a2a::A2aError;
 
+use crate::egress::EgressError;
+
 /// Why a call failed. What kind of failure it was is asked with the predicates; exactly one of
 /// them holds.
 ///
@@ -29,8 +31,8 @@ enum Kind {
 }
 
 impl ClientError {
-    /// Whether the caller has to change something before it can work: a bad URL, an interface on
-    /// an origin that is not trusted, a card without an interface that this client speaks, a
+    /// Whether the caller has to change something before it can work: a bad URL, an interface at
+    /// an address that nobody named and that is refused, a card without an interface that this client speaks, a
     /// message without parts.
     pub fn is_usage(&self) -> bool {
         matches!(self.0.kind, Kind::Usage)
@@ -101,16 +103,8 @@ impl ClientError {
         Self::new(Kind::Usage, message)
     }
 
-    pub(crate) fn connect(message: impl Into<String>) -> Self {
-        Self::new(Kind::Connect, message)
-    }
-
     pub(crate) fn timeout(message: impl Into<String>) -> Self {
         Self::new(Kind::Timeout, message)
-    }
-
-    pub(crate) fn disconnected(message: impl Into<String>) -> Self {
-        Self::new(Kind::Disconnected, message)
     }
 
     pub(crate) fn of_protocol(error: A2aError) -> Self {
@@ -150,6 +144,23 @@ impl ClientError {
             status: None,
             task_id: None,
         }))
+    }
+}
+
+impl From<EgressError> for ClientError {
+    fn from(error: EgressError) -> Self {
+        let kind = if error.is_refused() || error.is_usage() {
+            Kind::Usage
+        } else if error.is_unresolved() || error.is_connect() {
+            Kind::Connect
+        } else if error.is_timeout() {
+            Kind::Timeout
+        } else if error.is_disconnected() {
+            Kind::Disconnected
+        } else {
+            Kind::InvalidResponse
+        };
+        Self::new(kind, error.to_string())
     }
 }
 

@@ -24,8 +24,8 @@
 //! the types of `llamon-core`. Data parts are never parsed on the way.
 //!
 //! Sizes are bounded while an answer is read, every wait has a limit, redirects are not
-//! followed, no proxy is taken from the environment, and a card cannot send the client to an
-//! origin that nobody named ([`ClientBuilder::trust_origin`]).
+//! followed, no proxy is taken from the environment, and a card cannot send the client into this
+//! machine or a private network that nobody named ([`ClientBuilder::trust_origin`], [`egress`]).
 //!
 //! All futures need a tokio runtime with its time and I/O drivers on, and all of them can be
 //! dropped at any time; what that means is said at each method.
@@ -35,7 +35,7 @@ mod answer;
 mod binding;
 mod builder;
 mod client;
-mod egress;
+pub mod egress;
 mod error;
 mod folding;
 mod jsonrpc;

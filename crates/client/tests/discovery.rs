@@ -2,8 +2,9 @@
 
 use std::net::SocketAddr;
 
+use llamon_client::egress::Egress;
 use llamon_client::{Binding, Client};
-use support::{Action, Server, both, card, json, response};
+use support::{Action, Names, Server, both, card, json, response, result, task};
 
 #[expect(dead_code, reason = "each test file uses a part of the support")]
 mod support;
@@ -138,8 +139,60 @@ fn another_origin_is_followed_only_when_it_is_named() {
 }
 
 #[tokio::test]
+async fn an_interface_that_nobody_named_is_used_within_the_rules() {
+    let server = Server::start(|_, _, _| json(result(&task("COMPLETED", "")))).await;
+    let url = format!("http://agents.example.com:{}/rpc", server.address().port());
+    let text = card(&[("JSONRPC", "1.0", &url)]);
+    let names = Names::new(|_, _| Ok(vec!["127.0.0.1".parse().unwrap()]));
+    let rules = Egress::builder().resolver(names.clone());
+    let make = |rules| {
+        let builder = Client::builder().egress(rules);
+        builder.with_card(&text, "https://cards.example.com/card.json")
+    };
+
+    // As it stands on the card, it is refused when the client is made.
+    let error = make(rules.clone()).unwrap_err();
+    assert!(error.is_usage(), "{error:?}");
+    assert!(error.to_string().contains("is not https"), "{error}");
+    // Where it leads to is seen when it is used.
+    let rules = rules.allow_plain_http();
+    let error = make(rules.clone()).unwrap().get("t1").await.unwrap_err();
+    assert!(error.is_usage(), "{error:?}");
+    assert!(error.to_string().contains("loopback"), "{error}");
+    assert_eq!(server.connections(), 0);
+    assert_eq!(names.asked().len(), 1, "a refusal is not repeated");
+
+    let client = make(rules.allow_loopback()).unwrap();
+    assert_eq!(client.get("t1").await.unwrap().id.as_ref(), "t1");
+    assert_eq!(client.url(), url);
+    assert!(
+        Client::builder().with_card(&text, &url).is_ok(),
+        "the card's own origin"
+    );
+}
+
+#[tokio::test]
+async fn a_card_at_an_address_from_outside_is_fetched_within_the_rules() {
+    let server = serve(both).await;
+    for url in [server.url(""), server.url("").replace("http", "https")] {
+        let error = Client::builder().discover_guarded(&url).await.unwrap_err();
+        assert!(error.is_usage(), "{error:?}");
+        assert!(error.to_string().contains("is refused"), "{error}");
+    }
+    assert_eq!(server.connections(), 0);
+
+    let rules = Egress::builder().allow_plain_http().allow_loopback();
+    let builder = Client::builder().egress(rules);
+    let client = builder.discover_guarded(&server.url("")).await.unwrap();
+    assert_eq!(client.url(), server.url("/rpc"));
+    // Named, it needs no rules.
+    let builder = Client::builder().trust_origin(server.url(""));
+    assert!(builder.discover_guarded(&server.url("")).await.is_ok());
+}
+
+#[tokio::test]
 async fn what_is_no_card_is_an_error_that_says_so() {
-    let cases: [(Vec<u8>, &str); 5] = [
+    let cases: [(Vec<u8>, &str); 6] = [
         (response(404, "text/html", "<h1>not found</h1>"), "nothing is at"),
         (response(200, "text/html", "<html>"), "is no agent card"),
         (response(200, "application/json", "{}"), "missing field `name`"),
@@ -147,6 +200,10 @@ async fn what_is_no_card_is_an_error_that_says_so() {
         (
             b"HTTP/1.1 302 X\r\nlocation: http://evil.example/card.json\r\ncontent-length: 0\r\n\r\n".to_vec(),
             "redirects to \"http://evil.example/card.json\"",
+        ),
+        (
+            b"HTTP/1.1 200 X\r\ncontent-encoding: gzip\r\ncontent-length: 0\r\n\r\n".to_vec(),
+            "is packed (\"gzip\")",
         ),
     ];
     for (bytes, expected) in cases {

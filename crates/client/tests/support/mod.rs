@@ -1,9 +1,11 @@
 //! A small HTTP server that answers what a test tells it to, byte by byte.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use llamon_client::egress::{Resolve, Resolving};
 use llamon_client::{Binding, Client, ClientBuilder};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -39,6 +41,7 @@ pub(crate) enum Action {
 pub(crate) struct Server {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<Request>>>,
+    connections: Arc<AtomicUsize>,
     running: JoinHandle<()>,
 }
 
@@ -49,12 +52,29 @@ impl Server {
         act: impl Fn(usize, &Request, SocketAddr) -> Action + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        Self::listen(listener, act)
+    }
+
+    /// Answers each request with an empty object, at `address`; `None` where this machine does not
+    /// have it.
+    pub(crate) async fn start_on(address: &str) -> Option<Self> {
+        let listener = TcpListener::bind(address).await.ok()?;
+        Some(Self::listen(listener, |_, _, _| json("{}")))
+    }
+
+    fn listen(
+        listener: TcpListener,
+        act: impl Fn(usize, &Request, SocketAddr) -> Action + Send + Sync + 'static,
+    ) -> Self {
         let address = listener.local_addr().expect("an address");
         let requests = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&requests);
+        let connections = Arc::new(AtomicUsize::new(0));
+        let accepted = Arc::clone(&connections);
         let act = Arc::new(act);
         let running = tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
+                accepted.fetch_add(1, Ordering::SeqCst);
                 let (seen, act) = (Arc::clone(&seen), Arc::clone(&act));
                 tokio::spawn(async move {
                     let Some(request) = read_request(&mut stream).await else {
@@ -73,6 +93,7 @@ impl Server {
         Self {
             address,
             requests,
+            connections,
             running,
         }
     }
@@ -86,6 +107,15 @@ impl Server {
         builder
             .with_card(&both(self.address), &self.url(""))
             .expect("a client")
+    }
+
+    /// How many connections were accepted.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     pub(crate) fn requests(&self) -> Vec<Request> {
@@ -150,6 +180,44 @@ async fn read_request(stream: &mut TcpStream) -> Option<Request> {
     }
     request.body = String::from_utf8(bytes.split_off(end)).ok()?;
     Some(request)
+}
+
+// === names ===
+
+type Answer = dyn Fn(usize, &str) -> io::Result<Vec<IpAddr>> + Send + Sync;
+
+/// A name server that says what a test wants, and remembers what it was asked.
+#[derive(Clone)]
+pub(crate) struct Names {
+    answer: Arc<Answer>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Names {
+    /// `answer` gets the number of the lookup, from 0, and the name.
+    pub(crate) fn new(
+        answer: impl Fn(usize, &str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            answer: Arc::new(answer),
+            asked: Arc::default(),
+        }
+    }
+
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().expect("a lock").clone()
+    }
+}
+
+impl Resolve for Names {
+    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
+        let mut asked = self.asked.lock().expect("a lock");
+        asked.push(host.to_owned());
+        let answer = (self.answer)(asked.len() - 1, host);
+        // The port is not the resolver's to say.
+        let addresses = |ips: Vec<IpAddr>| ips.into_iter().map(|ip| SocketAddr::new(ip, 1));
+        Box::pin(async move { answer.map(|ips| addresses(ips).collect()) })
+    }
 }
 
 // === responses ===

@@ -1,0 +1,124 @@
+//! What the A2A client asks for: answers as text of a size that it knows, and streams.
+
+use std::pin::Pin;
+
+use bytes::Bytes;
+use bytestring::ByteString;
+use futures_util::Stream;
+use llamon_core::a2a::{PROTOCOL_VERSION, VERSION_HEADER};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use url::Url;
+
+use super::{Egress, Method, http, response, shown};
+use crate::error::ClientError;
+
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) accept: &'static str,
+    pub(crate) body: Option<Body>,
+}
+
+pub(crate) struct Body {
+    pub(crate) media_type: &'static str,
+    pub(crate) bytes: Bytes,
+}
+
+/// What stands before a response's body.
+pub(crate) struct Head {
+    /// Where it came from, as it may stand in a message.
+    pub(crate) url: String,
+    pub(crate) status: u16,
+    /// In lower case, without parameters.
+    pub(crate) media_type: String,
+    pub(crate) location: Option<String>,
+}
+
+pub(crate) struct Response {
+    pub(crate) head: Head,
+    inner: reqwest::Response,
+}
+
+/// A response's body as it arrives; an error is the text of what went wrong.
+pub(crate) type Chunks = Pin<Box<dyn Stream<Item = Result<Bytes, String>> + Send>>;
+
+impl Egress {
+    /// Sends the request and waits for the response's head, without a limit of its own: neither
+    /// the whole time nor the requests per host, which are as many as the caller makes.
+    pub(crate) async fn send(&self, request: &Request) -> Result<Response, ClientError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            HeaderName::from_static(VERSION_HEADER),
+            HeaderValue::from_static(PROTOCOL_VERSION),
+        );
+        headers.insert(ACCEPT, HeaderValue::from_static(request.accept));
+        let body = request.body.as_ref().map(|body| {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(body.media_type));
+            body.bytes.clone()
+        });
+        let inner = self
+            .dispatch(request.method, &request.url, headers, body)
+            .await?;
+        let header = |name| {
+            let value = inner.headers().get(name)?;
+            Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+        };
+        let media_type: String = header(CONTENT_TYPE).unwrap_or_default();
+        let head = Head {
+            url: shown(&request.url, self.inner.rules.trust(&request.url)),
+            status: inner.status().as_u16(),
+            media_type: media_type
+                .split(';')
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_ascii_lowercase(),
+            location: header(LOCATION),
+        };
+        Ok(Response { head, inner })
+    }
+}
+
+impl Head {
+    pub(crate) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    pub(crate) fn is_event_stream(&self) -> bool {
+        self.is_success() && self.media_type == "text/event-stream"
+    }
+}
+
+impl Response {
+    /// Reads the body, which may have `max` bytes.
+    pub(crate) async fn text(self, max: usize) -> Result<(Head, ByteString), ClientError> {
+        let body = match response::body(self.inner, &self.head.url, max).await {
+            Ok(body) => body,
+            Err(error) if error.is_too_large() => {
+                return Err(ClientError::invalid_response(format!(
+                    "{error}, four times the limit max_body_bytes; raise that limit if the answer is wanted"
+                )));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        match String::from_utf8(body) {
+            Ok(text) => Ok((self.head, ByteString::from(text))),
+            Err(error) => Err(ClientError::invalid_response(format!(
+                "the answer of {} is not UTF-8 (at byte {})",
+                self.head.url,
+                error.utf8_error().valid_up_to()
+            ))
+            .with_status(self.head.status)),
+        }
+    }
+
+    /// The body as it arrives.
+    pub(crate) fn into_chunks(self) -> Chunks {
+        use futures_util::TryStreamExt as _;
+        Box::pin(
+            self.inner
+                .bytes_stream()
+                .map_err(|error| http::root_cause(&error)),
+        )
+    }
+}
