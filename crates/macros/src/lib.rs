@@ -1,15 +1,18 @@
 //! `#[derive(InputContracts)]`: what an agent reads of what arrives, declared as a struct.
+//! `#[derive(GraphState)]`: what the nodes of a graph read and write.
 //!
-//! Users of `llamon-agent` have the derive from its prelude and need no dependency on this crate.
+//! Users of `llamon-agent` and `llamon-graph` have the derives from there and need no dependency on
+//! this crate.
 
 mod attributes;
 mod expand;
 mod field;
+mod graph_state;
 mod input;
 mod shape;
 
 use proc_macro::TokenStream;
-use syn::{DeriveInput, parse_macro_input};
+use syn::{DeriveInput, parse_macro_input, parse_quote};
 
 /// Implements `Inputs` for a struct with named fields: each field is an input of the agent.
 ///
@@ -84,4 +87,64 @@ use syn::{DeriveInput, parse_macro_input};
 pub fn derive_input_contracts(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand::expand(&input).into()
+}
+
+/// Implements `GraphState` for a struct with named fields, and writes the type of its updates.
+///
+/// For a struct `State` that is `StateUpdate`, with at most one write for each field. It is made by
+/// `State::update()`, and has for a field `notes` the method `notes(value)`; with a reducer also
+/// `overwrite_notes(value)`, which goes past the reducer, and `push_notes(item)` for lists. As JSON it
+/// is an object of the fields that are written. `StateUpdate::from(state)` writes all fields.
+///
+/// The struct derives `Clone`, `Default`, `serde::Serialize` and `serde::Deserialize`, too; so the
+/// types of its fields do.
+///
+/// ```
+/// use llamon_graph::{GraphMessage, GraphState};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Clone, Default, Serialize, Deserialize, GraphState)]
+/// struct State {
+///     #[state(messages)]
+///     messages: Vec<GraphMessage>,
+///     #[state(append)]
+///     notes: Vec<String>,
+///     #[state(reducer = i64::max)]
+///     best: i64,
+///     #[state(overwrite)]
+///     last: String,
+///     answer: Option<String>,
+/// }
+///
+/// let update = State::update().push_notes("a note".to_owned()).best(7);
+/// let json = serde_json::to_value(&update)?;
+/// assert_eq!(json, serde_json::json!({"notes": ["a note"], "best": 7}));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+///
+/// # Attributes of a field, `#[state(...)]`: how the writes of one super-step are merged
+///
+/// | key | meaning |
+/// |---|---|
+/// | none | the write is the new value; two in one super-step are an error that names the nodes |
+/// | `append` | the items are added: any `Extend` |
+/// | `messages` | a message with a known id takes the place of the old one, others are added |
+/// | `overwrite` | the last write is the new value |
+/// | `reducer = function` | `fn(&mut T, T)` or `fn(T, T) -> T`, of the value and the write |
+///
+/// # Attribute of the struct, `#[state(...)]`
+///
+/// `#[state(crate = "...")]` says where llamon-graph is; default: `::llamon_graph`.
+#[proc_macro_derive(GraphState, attributes(state))]
+pub fn derive_graph_state(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    graph_state::expand(&input, &parse_quote!(::llamon_graph)).into()
+}
+
+/// [`GraphState`] for users of `llamon-agent`, which has it as `GraphState`: the default of `crate` is
+/// `::llamon_agent::graph`.
+#[proc_macro_derive(AgentGraphState, attributes(state))]
+pub fn derive_agent_graph_state(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    graph_state::expand(&input, &parse_quote!(::llamon_agent::graph)).into()
 }

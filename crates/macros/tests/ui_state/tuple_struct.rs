@@ -1,0 +1,7 @@
+use llamon_graph::GraphState;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Default, Serialize, Deserialize, GraphState)]
+struct State(Vec<String>);
+
+fn main() {}

@@ -1,0 +1,10 @@
+use llamon_graph::GraphState;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Default, Serialize, Deserialize, GraphState)]
+struct State {
+    #[state(appendd)]
+    log: Vec<String>,
+}
+
+fn main() {}
