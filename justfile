@@ -28,9 +28,21 @@ scaffold:
 interop:
     itest/python/run.sh
 
-# our server against a bare axum handler, as ratios
+# the real LangGraph, pinned, against the golden traces (--update writes them anew)
+golden-graph *args:
+    itest/graph/run.sh {{ args }}
+
+# kill a server 50 times while tasks run through it, and send a million tasks through one that keeps 50,000
+durable rounds="50" seed="1" tasks="1000000" retention="50000":
+    itest/durable.sh {{ rounds }} {{ seed }} {{ tasks }} {{ retention }}
+
+# our server against a bare axum handler, as ratios; `durable`: with tasks in a file
 bench *args:
     cargo run --locked --release -p llamon-benches {{ args }}
+
+# our graphs against adk-graph, as ratios; a workspace of its own
+bench-graph:
+    cargo run --locked --release --manifest-path benches/graph/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/bench-graph"
 
 # licences, duplicate versions, banned crates and sources (cargo-deny; add `advisories` when online)
 deny *checks="bans licenses sources":
@@ -46,4 +58,4 @@ ci:
 
 # remove what the checks generated (scaffolded builds, Python environment, CI output)
 clean-generated:
-    rm -rf target/scaffold target/itest-python target/ci
+    rm -rf target/scaffold target/itest-python target/itest-graph target/ci

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # The project that `llamon new` writes builds, passes its own test, clippy and rustfmt as it is, and keeps nothing of
 # upstream; then the comment marker of one line is removed, nothing else, and upstream passes through. One that takes
-# its inputs as a struct passes the same checks, and the example in its README explains its own message.
+# its inputs as a struct passes the same checks, and the example in its README explains its own message. One that is a
+# graph does what the first one does. One with people in the loop asks and is answered; one with a Python script answers
+# what the script says.
 #
-# Needs what a user needs: cargo, and the network for the crates of the new project.
+# Needs what a user needs: cargo, python3, and the network for the crates of the new project.
 set -euo pipefail
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -58,7 +60,7 @@ trap 'exit 143' TERM
 # Starts the project's server on a free port and sets URL to the first one that it prints.
 start_server() {
     : >"$WORK/server.log"
-    LLAMON_ADDR=127.0.0.1:0 "$CARGO_TARGET_DIR/debug/hello-agent" </dev/null >"$WORK/server.log" 2>&1 &
+    LLAMON_ADDR=127.0.0.1:0 "$CARGO_TARGET_DIR/debug/$NAME" </dev/null >"$WORK/server.log" 2>&1 &
     SERVER=$!
     URL=""
     for _ in $(seq 200); do
@@ -124,6 +126,7 @@ files() { find . -type f -exec cksum {} + | sort; }
 
 # Writes a project ($1 its name, $2 its template) and goes there.
 generate() {
+    NAME="$1"
     PROJECT="$WORK/$1"
     "$LLAMON" new "$1" --template "$2" --dir "$PROJECT" --yes </dev/null
     cd "$PROJECT"
@@ -147,6 +150,33 @@ turn_policy() {
     printf '%s\n' "$changed"
 }
 
+# The agent's own data, then with the marker removed the same data and upstream after it.
+both_policies() {
+    say "replace: the answer keeps nothing of upstream"
+    start_server
+    call
+    stop_server
+    OWN="$DATA"
+    [[ -n "$OWN" ]] || fail "the agent gave no data of its own: $(cat "$WORK/answer.json")"
+    if grep -qF '"from":"upstream"' <<<"$OWN"; then
+        fail "upstream is in the answer's data: $OWN"
+    fi
+
+    say "removing the comment marker, nothing else"
+    turn_policy
+
+    say "cargo fmt, build, test, clippy"
+    checks
+
+    say "append: upstream comes after the agent's own data, token for token"
+    start_server
+    call
+    stop_server
+    [[ "$(tail -n 1 <<<"$DATA")" == "$UPSTREAM" ]] || fail "the last data is not upstream's text: $DATA"
+    [[ "$(sed '$d' <<<"$DATA")" == "$OWN" ]] ||
+        fail "before upstream stands not the agent's own data: $DATA, wanted $OWN"
+}
+
 say "llamon new hello-agent"
 cargo build -q --locked -p llamon
 generate hello-agent function
@@ -164,28 +194,7 @@ export CARGO_TARGET_DIR="$TARGET/scaffold"
 say "cargo fmt, build, test, clippy"
 checks
 
-say "replace: the answer keeps nothing of upstream"
-start_server
-call
-stop_server
-OWN="$DATA"
-[[ -n "$OWN" ]] || fail "the agent gave no data of its own: $(cat "$WORK/answer.json")"
-if grep -qF '"from":"upstream"' <<<"$OWN"; then
-    fail "upstream is in the answer's data: $OWN"
-fi
-
-say "removing the comment marker, nothing else"
-turn_policy
-
-say "cargo fmt, build, test, clippy"
-checks
-
-say "append: upstream comes after the agent's own data, token for token"
-start_server
-call
-stop_server
-[[ "$(tail -n 1 <<<"$DATA")" == "$UPSTREAM" ]] || fail "the last data is not upstream's text: $DATA"
-[[ "$(sed '$d' <<<"$DATA")" == "$OWN" ]] || fail "before upstream stands not the agent's own data: $DATA, wanted $OWN"
+both_policies
 
 say "llamon new order-agent --template structured"
 generate order-agent structured
@@ -204,4 +213,55 @@ say "removing the comment marker, nothing else; cargo fmt, build, test, clippy"
 turn_policy
 checks
 
-say "the scaffolded projects work under both policies"
+say "llamon new graph-agent --template graph"
+generate graph-agent graph
+
+say "cargo fmt, build, test, clippy"
+checks
+both_policies
+[[ -s data/threads.db ]] || fail "no data/threads.db: $(find data)"
+
+# Neither has a line for the policy, but one comment that says why.
+no_policy() {
+    if grep -qF "$MARKED" src/main.rs; then fail "src/main.rs has a line for the policy"; fi
+    [[ "$(grep -c 'upstream_parts_policy has no effect' src/main.rs)" == 1 ]] || fail "src/main.rs does not say so"
+}
+
+say "llamon new asking-agent --template hitl"
+generate asking-agent hitl
+no_policy
+say "cargo fmt, build, test, clippy"
+checks
+
+say "it asks, and is answered with the commands that llamon prints"
+start_server
+STATUS=0
+timeout 60 "$LLAMON" send "$URL" pencils </dev/null >"$WORK/asked.txt" 2>"$WORK/next.txt" || STATUS=$?
+[[ $STATUS -eq 5 ]] || fail "llamon send ended with $STATUS: $(cat "$WORK/asked.txt" "$WORK/next.txt")"
+grep -qF 'How many of "pencils"?' "$WORK/asked.txt" || fail "no question: $(cat "$WORK/asked.txt")"
+TASK="$(sed -n 's/^answer with: .* --task \([^ ]*\) .*/\1/p' "$WORK/next.txt")"
+[[ -n "$TASK" ]] || fail "no command that answers: $(cat "$WORK/next.txt")"
+STATUS=0
+timeout 60 "$LLAMON" send "$URL" --task "$TASK" 12 </dev/null >"$WORK/asked.txt" 2>&1 || STATUS=$?
+[[ $STATUS -eq 5 ]] || fail "llamon send ended with $STATUS: $(cat "$WORK/asked.txt")"
+timeout 60 "$LLAMON" send "$URL" --task "$TASK" --data '{"resume":true}' </dev/null >"$WORK/asked.txt" 2>&1 ||
+    fail "llamon send ended with $?: $(cat "$WORK/asked.txt")"
+stop_server
+grep -qF 'ordered 12 of "pencils"' "$WORK/asked.txt" || fail "nothing was ordered: $(cat "$WORK/asked.txt")"
+
+say "llamon new python-agent --template adapter"
+generate python-agent adapter
+no_policy
+[[ "$(wc -l <agent.py)" -le 45 ]] || fail "agent.py has $(wc -l <agent.py) lines"
+say "cargo fmt, build, test, clippy"
+checks
+
+say "its answer is what agent.py says, with the server and without"
+start_server
+call
+stop_server
+[[ "$DATA" == '{"query": "hi", "data": 1, "files": 0}' ]] || fail "not the script's own data: $DATA"
+LINE="$(sed -n "s/^echo '\(.*\)' | python3 agent.py$/\1/p" README.md)"
+python3 agent.py <<<"$LINE" | tail -n 1 | grep -qF '"done"' || fail "the README's line is not answered"
+
+say "the scaffolded projects work: three under both policies, two where the policy has no effect"

@@ -18,8 +18,13 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(role: &str) -> Outcome<Self> {
+        Self::start_with(role, &[])
+    }
+
+    pub(crate) fn start_with(role: &str, args: &[&str]) -> Outcome<Self> {
         let mut process = Command::new(std::env::current_exe()?)
             .arg(role)
+            .args(args)
             .stdout(Stdio::piped())
             .spawn()?;
         let stdout = process.stdout.take().ok_or("the server has no output")?;

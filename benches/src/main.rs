@@ -5,6 +5,7 @@
 
 mod baseline;
 mod contracts;
+mod durable;
 mod load;
 mod ours;
 mod report;
@@ -16,6 +17,8 @@ fn main() -> ExitCode {
     let done = match role.as_deref() {
         None => report::run(),
         Some("contracts") => report::contracts_only(),
+        Some("durable") => durable::run(),
+        Some("serve-durable") => durable::serve(),
         Some("serve-ours") => ours::serve(),
         Some("serve-baseline") => baseline::serve(),
         Some(other) => Err(format!("unknown argument {other:?}; there are none for users").into()),

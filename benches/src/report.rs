@@ -38,23 +38,23 @@ pub(crate) fn run() -> Outcome<()> {
     Ok(())
 }
 
+/// A small message with one data part: 400 bytes.
+pub(crate) fn small_message() -> Vec<u8> {
+    let order = r#"{"customer":4711,"total":99.90,"items":[{"sku":"a-1","count":2},{"sku":"b-2","count":1}]}"#;
+    let text = "check this order, please: it came in by mail this morning, the customer is waiting for an answer and would like it today";
+    request("SendMessage", &message(text, &[order.to_owned()]))
+}
+
 fn scenarios() -> [Scenario; 3] {
     let record = |index: usize| {
         let filler = "lorem ipsum dolor sit amet, ".repeat(33);
         format!(r#"{{"index":{index},"price":12.50,"tags":["a","b"],"note":"{filler}"}}"#)
     };
-    let small = [r#"{"customer":4711,"total":99.90,"items":[{"sku":"a-1","count":2},{"sku":"b-2","count":1}]}"#.to_owned()];
     let many: Vec<String> = (0..99).map(record).collect();
     [
         Scenario {
             name: "blocking SendMessage, 400 B",
-            request: request(
-                "SendMessage",
-                &message(
-                    "check this order, please: it came in by mail this morning, the customer is waiting for an answer and would like it today",
-                    &small,
-                ),
-            ),
+            request: small_message(),
             count: 40_000,
             goal: 2.5,
         },

@@ -208,6 +208,11 @@ impl Gate {
         self.0.send_replace(true);
     }
 
+    /// Whether it is open.
+    pub fn is_open(&self) -> bool {
+        *self.0.borrow()
+    }
+
     /// Waits until it is open.
     pub async fn pass(&self) {
         let mut seen = self.0.subscribe();

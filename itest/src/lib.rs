@@ -7,12 +7,16 @@
 //! demands one answer. [`agents`] has agents that do what a test tells them to.
 
 pub mod agents;
+pub mod durable;
+pub mod hooked;
+pub mod hooks;
 pub mod http;
 pub mod mask;
 pub mod matrix;
 pub mod outcome;
 pub mod process;
 pub mod raw;
+pub mod receiver;
 pub mod refused;
 pub mod say;
 pub mod wire;

@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use crate::agents::until;
+
 /// A process that serves an agent and says so with a line `READY URL`. It is killed when this
 /// value is dropped.
 #[derive(Debug)]
@@ -18,19 +20,50 @@ impl Process {
     /// # Panics
     /// When it does not say that it is ready.
     pub fn start(program: impl AsRef<OsStr>) -> Self {
-        let mut child = Command::new(program)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("a process");
+        Self::of(&mut Command::new(program))
+    }
+
+    /// Starts the command and waits for its line.
+    ///
+    /// # Panics
+    /// When it does not say that it is ready.
+    pub fn of(command: &mut Command) -> Self {
+        Self::try_of(command).expect("a process that says READY and its URL")
+    }
+
+    /// Starts the command and waits for its line; `None` when it ends before.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn try_of(command: &mut Command) -> Option<Self> {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("a process");
         let out = child.stdout.take().expect("its output");
         let mut line = String::new();
         let read = BufReader::new(out).read_line(&mut line);
         read.expect("a line");
-        let url = line.trim().strip_prefix("READY ").expect("its URL");
-        Self {
-            child,
+        let Some(url) = line.trim().strip_prefix("READY ") else {
+            let _ = child.kill();
+            let _ = child.wait();
+            return None;
+        };
+        Some(Self {
             url: url.to_owned(),
-        }
+            child,
+        })
+    }
+
+    /// The process's id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// `kill -9`, and waits until it is dead.
+    ///
+    /// # Panics
+    /// When it cannot be killed.
+    pub fn kill(mut self) {
+        self.child.kill().expect("a living process");
+        self.wait();
     }
 
     /// The agent's URL.
@@ -46,6 +79,14 @@ impl Process {
         let kill = format!("kill -{name} {}", self.child.id());
         let sent = Command::new("sh").args(["-c", &kill]).status();
         assert!(sent.expect("a shell").success());
+    }
+
+    /// Waits for its end, a minute at most.
+    ///
+    /// # Panics
+    /// When it has not ended by then.
+    pub async fn ended(&mut self) -> ExitStatus {
+        until(|| std::future::ready(self.child.try_wait().expect("a process"))).await
     }
 
     /// Waits for its end.

@@ -1,17 +1,14 @@
 //! What a turn writes to its backend, and what becomes of it when the backend fails.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-use llamon_agent::a2a::{ListTasksRequest, StreamEvent, Task, TaskState};
+use llamon_agent::a2a::{StreamEvent, TaskState};
 use llamon_agent::core::Limits;
-use llamon_agent::server::backend::{
-    Backend, Commit, Followed, Generation, MemoryBackend, NewTask, Page, Settled, StoreError,
-};
-use llamon_agent::server::{Scope, create_server};
+use llamon_agent::server::backend::{Backend, MemoryBackend, StoreError};
+use llamon_agent::server::create_server;
 use llamon_agent::testing::TestServer;
 use llamon_itest::agents::{End, Script, card, scripted, start};
+use llamon_itest::hooked::{Call, Hook, Hooked, When};
 use llamon_itest::matrix::everywhere;
 use llamon_itest::outcome::{Content, Outcome};
 use llamon_itest::say::Say;
@@ -20,96 +17,37 @@ use llamon_itest::wire::{Op, Wire, peers};
 const OWN: &str = r#"{"data":"own"}"#;
 const UP: &str = r#"{"data":"up"}"#;
 
-type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
-
-/// A memory backend that notes every commit and fails when it is told to.
-struct Watched {
-    memory: MemoryBackend,
+/// Notes every commit and fails when it is told to.
+struct Watch {
     commits: Mutex<Vec<Vec<StreamEvent>>>,
     fails: fn(Call<'_>) -> bool,
 }
 
-/// A call that can fail.
-enum Call<'a> {
-    Create,
-    Commit(&'a [StreamEvent]),
-}
-
-impl Watched {
-    fn new(fails: fn(Call<'_>) -> bool) -> Arc<Self> {
-        Arc::new(Self {
-            memory: MemoryBackend::new(Limits::default()),
-            commits: Mutex::default(),
-            fails,
-        })
-    }
-
-    fn check(&self, call: Call<'_>) -> Result<(), StoreError> {
-        if (self.fails)(call) {
+impl Hook for Watch {
+    fn at(&self, when: When, call: Call<'_>) -> Result<(), StoreError> {
+        if when == When::Before && (self.fails)(call) {
             return Err(StoreError::Failed("no space on /secret/disk".to_owned()));
+        }
+        if let (When::After, Call::Commit(commit)) = (when, call) {
+            let events = commit.events.clone();
+            self.commits.lock().expect("a lock").push(events);
         }
         Ok(())
     }
-
-    fn commits(&self) -> Vec<Vec<StreamEvent>> {
-        self.commits.lock().expect("a lock").clone()
-    }
 }
 
-impl Backend for Watched {
-    fn create<'a>(&'a self, scope: &'a Scope, new: NewTask) -> Answer<'a, Generation> {
-        if let Err(error) = self.check(Call::Create) {
-            return Box::pin(async { Err(error) });
-        }
-        self.memory.create(scope, new)
-    }
+type Watched = Hooked<Watch>;
 
-    fn commit<'a>(
-        &'a self,
-        scope: &'a Scope,
-        task_id: &'a str,
-        commit: Commit,
-    ) -> Answer<'a, Generation> {
-        if let Err(error) = self.check(Call::Commit(&commit.events)) {
-            return Box::pin(async { Err(error) });
-        }
-        let events = commit.events.clone();
-        self.commits.lock().expect("a lock").push(events);
-        self.memory.commit(scope, task_id, commit)
-    }
+fn watched(fails: fn(Call<'_>) -> bool) -> Arc<Watched> {
+    let watch = Watch {
+        commits: Mutex::default(),
+        fails,
+    };
+    Hooked::new(Arc::new(MemoryBackend::new(Limits::default())), watch)
+}
 
-    fn get<'a>(
-        &'a self,
-        scope: &'a Scope,
-        task_id: &'a str,
-    ) -> Answer<'a, (Arc<Task>, Generation)> {
-        self.memory.get(scope, task_id)
-    }
-
-    fn list<'a>(
-        &'a self,
-        scope: &'a Scope,
-        request: &'a ListTasksRequest,
-        page_size: usize,
-    ) -> Answer<'a, Page> {
-        self.memory.list(scope, request, page_size)
-    }
-
-    fn follow<'a>(&'a self, scope: &'a Scope, task_id: &'a str) -> Answer<'a, Followed> {
-        self.memory.follow(scope, task_id)
-    }
-
-    fn settled<'a>(&'a self, scope: &'a Scope, task_id: &'a str) -> Answer<'a, Settled> {
-        self.memory.settled(scope, task_id)
-    }
-
-    fn request_cancel<'a>(
-        &'a self,
-        scope: &'a Scope,
-        task_id: &'a str,
-    ) -> Answer<'a, (Arc<Task>, Generation)> {
-        self.memory.request_cancel(scope, task_id)
-    }
+fn commits(backend: &Watched) -> Vec<Vec<StreamEvent>> {
+    backend.hook().commits.lock().expect("a lock").clone()
 }
 
 async fn server(backend: &Arc<Watched>, script: Script) -> TestServer {
@@ -153,11 +91,11 @@ async fn the_upstream_parts_and_the_final_status_are_one_commit() {
         Script::returns(&[OWN, r#"{"text":"b"}"#]).emitting(&[r#"{"text":"a"}"#]),
     ];
     for script in scripts {
-        let backend = Watched::new(|_| false);
+        let backend = watched(|_| false);
         let server = server(&backend, script.clone()).await;
         for peer in peers(server.url()) {
             peer.send(&say()).await;
-            let commits = backend.commits();
+            let commits = commits(&backend);
             let with_upstream: Vec<_> = commits
                 .iter()
                 .map(|commit| shown(commit))
@@ -177,7 +115,7 @@ async fn the_upstream_parts_and_the_final_status_are_one_commit() {
 
 #[tokio::test]
 async fn a_task_that_cannot_be_created_is_an_error_that_says_nothing_of_the_store() {
-    let backend = Watched::new(|call| matches!(call, Call::Create));
+    let backend = watched(|call| matches!(call, Call::Create(_)));
     let server = server(&backend, Script::returns(&[OWN])).await;
     for peer in peers(server.url()) {
         let refused = [
@@ -201,10 +139,10 @@ async fn a_task_that_cannot_be_created_is_an_error_that_says_nothing_of_the_stor
 #[tokio::test]
 async fn an_answer_that_cannot_be_stored_fails_the_task() {
     let completes = |call: Call<'_>| match call {
-        Call::Create => false,
-        Call::Commit(events) => shown(events).1 == Some(TaskState::Completed),
+        Call::Commit(commit) => shown(&commit.events).1 == Some(TaskState::Completed),
+        _ => false,
     };
-    let backend = Watched::new(completes);
+    let backend = watched(completes);
     let script = Script::returns(&[OWN]).emitting(&[r#"{"text":"so far"}"#]);
     let server = server(&backend, script).await;
     let outcome = everywhere(&server, &[say()]).await;
@@ -220,10 +158,10 @@ async fn an_answer_that_cannot_be_stored_fails_the_task() {
 #[tokio::test]
 async fn a_chunk_that_cannot_be_stored_fails_the_task() {
     let has_own = |call: Call<'_>| match call {
-        Call::Create => false,
-        Call::Commit(events) => shown(events).0.iter().any(|part| part == OWN),
+        Call::Commit(commit) => shown(&commit.events).0.iter().any(|part| part == OWN),
+        _ => false,
     };
-    let backend = Watched::new(has_own);
+    let backend = watched(has_own);
     let script = Script::returns(&[])
         .emitting(&[r#"{"text":"so far"}"#])
         .emitting(&[OWN]);
@@ -241,10 +179,10 @@ async fn a_chunk_that_cannot_be_stored_fails_the_task() {
 #[tokio::test]
 async fn a_turn_whose_first_word_cannot_be_stored_fails() {
     let working = |call: Call<'_>| match call {
-        Call::Create => false,
-        Call::Commit(events) => shown(events).1 == Some(TaskState::Working),
+        Call::Commit(commit) => shown(&commit.events).1 == Some(TaskState::Working),
+        _ => false,
     };
-    let backend = Watched::new(working);
+    let backend = watched(working);
     let server = server(&backend, Script::new(End::Completed(Vec::new()))).await;
     for peer in peers(server.url()) {
         let outcome = Outcome::of_task(&peer.send(&say()).await);

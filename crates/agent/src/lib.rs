@@ -35,6 +35,12 @@
 //! | [`schemars`] | for the types of derived inputs |
 //! | [`testing`] | a server for tests |
 //! | [`guide`] | the user's guide |
+//!
+//! | feature | brings |
+//! |---|---|
+//! | `sqlite` | tasks in a file, `server::backend::sqlite`, and with `graph` its threads, too; SQLite is built in |
+//! | `graph` | `graph`: graphs of steps, and graphs as agents |
+//! | `conformance` | `server::backend::conformance`: what a backend promises, as tests |
 
 pub use llamon_client as client;
 pub use llamon_core as core;
@@ -97,6 +103,14 @@ pub mod contracts {
     pub use llamon_macros::InputContracts;
 }
 
+/// Graphs of steps, and a graph as an agent.
+#[cfg(feature = "graph")]
+pub mod graph {
+    pub use llamon_graph::*;
+    pub use llamon_macros::AgentGraphState as GraphState;
+    pub use llamon_server::graph::*;
+}
+
 pub mod testing;
 
 /// What an agent's author types.
@@ -109,8 +123,8 @@ pub mod prelude {
     };
     pub use llamon_macros::InputContracts;
     pub use llamon_server::{
-        Agent, AgentError, AgentHost, Answer, IntoAnswer, Server, TaskVisibility, Turn,
-        create_server,
+        AdapterRequest, Agent, AgentError, AgentHost, Answer, Execution, IntoAnswer, Response,
+        RuntimeAdapter, Server, TaskVisibility, Turn, create_server, hitl::Question,
     };
 }
 
@@ -124,6 +138,37 @@ pub mod guide {
     #[doc = include_str!("../../../docs/guide/input-contracts.md")]
     pub mod input_contracts {}
 
+    /// Tasks that survive a crash and a restart.
+    #[cfg(feature = "sqlite")]
+    #[doc = include_str!("../../../docs/guide/durable-tasks.md")]
+    pub mod durable_tasks {}
+
+    /// 죽음과 재시작을 넘어 살아남는 태스크.
+    #[cfg(feature = "sqlite")]
+    #[doc = include_str!("../../../docs/guide/durable-tasks.ko.md")]
+    pub mod durable_tasks_ko {}
+
+    /// Events that are sent to a receiver of the client's.
+    #[doc = include_str!("../../../docs/guide/push-notifications.md")]
+    pub mod push_notifications {}
+    /// Agents that stop to ask.
+    #[doc = include_str!("../../../docs/guide/human-in-the-loop.md")]
+    pub mod human_in_the_loop {}
+
+    /// Somebody else's runtime behind a server.
+    #[doc = include_str!("../../../docs/guide/runtime-adapters.md")]
+    pub mod runtime_adapters {}
+
+    /// Agents that take several steps.
+    #[cfg(feature = "graph")]
+    #[doc = include_str!("../../../docs/guide/graphs.md")]
+    pub mod graphs {}
+
+    /// 여러 단계를 밟는 에이전트.
+    #[cfg(feature = "graph")]
+    #[doc = include_str!("../../../docs/guide/graphs.ko.md")]
+    pub mod graphs_ko {}
+
     /// What a server accepts and keeps.
     #[doc = include_str!("../../../docs/guide/limits.md")]
     pub mod limits {}
@@ -135,6 +180,17 @@ pub mod guide {
     /// 에이전트가 도착한 것 가운데 무엇을 읽는가.
     #[doc = include_str!("../../../docs/guide/input-contracts.ko.md")]
     pub mod input_contracts_ko {}
+
+    /// 이벤트를 클라이언트의 수신자에게 보내기.
+    #[doc = include_str!("../../../docs/guide/push-notifications.ko.md")]
+    pub mod push_notifications_ko {}
+    /// 멈추고 질문하는 에이전트.
+    #[doc = include_str!("../../../docs/guide/human-in-the-loop.ko.md")]
+    pub mod human_in_the_loop_ko {}
+
+    /// 서버 뒤에 둔 다른 런타임.
+    #[doc = include_str!("../../../docs/guide/runtime-adapters.ko.md")]
+    pub mod runtime_adapters_ko {}
 }
 
 #[cfg(doctest)]

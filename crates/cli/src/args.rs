@@ -10,6 +10,7 @@ use llamon_agent::core::UpstreamPartsPolicy;
 
 use crate::explain::ExplainArgs;
 use crate::new::NewArgs;
+use crate::store::StoreArgs;
 use crate::text::shell_word;
 
 const EXIT_CODES: &str = "\
@@ -90,6 +91,8 @@ pub(crate) enum Command {
     Task(TaskArgs),
     /// Show what input contracts make of a message, and what the answer would be
     Explain(ExplainArgs),
+    /// Look after the file that a server keeps its tasks in
+    Store(StoreArgs),
     /// Write a project with an agent that builds, runs and passes its own test
     New(NewArgs),
 }
@@ -104,9 +107,18 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_enum, default_value_t = PolicyChoice::Both)]
     pub(crate) policy: PolicyChoice,
 
-    /// Leave the agents up until Ctrl-C, and print their URLs
+    /// Leave the agents up until Ctrl-C, and print their URLs; they keep their tasks in a file
     #[arg(long)]
     pub(crate) keep: bool,
+
+    /// Where the agents keep their tasks with --keep
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "data/demo.db",
+        requires = "keep"
+    )]
+    pub(crate) store: PathBuf,
 
     /// Print one JSON document instead of tables
     #[arg(long)]

@@ -8,6 +8,7 @@ use crate::args::AgentArgs;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::out::Out;
+use crate::send::questions;
 use crate::text::{clean_line, shell_word};
 
 /// Fetches the agent's card and makes a client for it.
@@ -92,7 +93,7 @@ pub(crate) fn conclude(
             if said == Said::AsJson {
                 out.note(&with_reason("the agent asks"));
             }
-            let answer = agent.command("send", &format!("--task {id} \"...\""));
+            let answer = agent.command("send", &questions::answering_arguments(task));
             out.note(&format!("answer with: {answer}"));
             Ok(Exit::InputRequired)
         }

@@ -4,7 +4,10 @@ use llamon_agent::client::Reply;
 use llamon_agent::core::json::push_string;
 use llamon_agent::core::{Part, Payload};
 
-/// `{"text","data","files","task"}`, without a line end. `task` is null for a direct message.
+use crate::send::questions;
+
+/// `{"text","data","files","task"}`, without a line end. `task` is null for a direct message. A task
+/// that waits for people has `interrupts` as well: what it asks, as the agent wrote it.
 pub(crate) fn of_reply(reply: &Reply) -> String {
     let mut json = String::from("{");
     push_payload(&mut json, &reply.payload());
@@ -19,6 +22,10 @@ pub(crate) fn of_reply(reply: &Reply) -> String {
             json.push_str(",\"state\":");
             push_string(&mut json, task.status.state.as_str());
             json.push('}');
+            if let Some(interrupts) = questions::json_of(task) {
+                json.push_str(",\"interrupts\":");
+                json.push_str(&interrupts);
+            }
         }
     }
     json.push('}');

@@ -16,6 +16,7 @@ mod out;
 mod runner;
 mod send;
 mod show;
+mod store;
 mod task;
 mod text;
 
@@ -75,6 +76,7 @@ fn run(command: Command) -> Result<Exit, CliError> {
         Command::Card(args) => runner::run(card::run(args), CliError::interrupted()),
         Command::Task(args) => runner::run(task::run(args), CliError::interrupted()),
         Command::Explain(args) => explain::run(&args),
+        Command::Store(args) => store::run(&args),
         Command::New(args) => new::run(&args).map(|()| Exit::Completed),
     }
 }

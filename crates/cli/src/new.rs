@@ -21,6 +21,7 @@ Examples:
   llamon new hello-agent
   llamon new hello-agent --dir ~/agents/hello --sdk ~/src/llamon-agent --yes
   llamon new order-agent --template structured
+  llamon new graph-agent --template graph
 
 --sdk takes a folder, a checkout of llamon-agent or its crates/agent, or a version
 requirement for a registry that has the crate; a folder that is called like a

@@ -58,6 +58,22 @@ pub(crate) fn read<T>(
     }
 }
 
+/// Reads an answer that says nothing but that it was done: `{}`, null or no body at all.
+pub(crate) fn acknowledged(
+    head: &Head,
+    text: &ByteString,
+    limits: &Limits,
+) -> Result<(), ClientError> {
+    let depth = limits.max_json_depth.saturating_add(RESPONSE_LEVELS);
+    if !head.is_success() {
+        return Err(refusal(head, text, depth));
+    }
+    match find_error(text, head.status, depth) {
+        Some(error) => Err(ClientError::of_protocol(error).with_status(head.status)),
+        None => Ok(()),
+    }
+}
+
 /// The error of an answer that is no stream where one was asked for.
 pub(crate) fn not_a_stream(head: &Head, text: &ByteString, limits: &Limits) -> ClientError {
     let depth = limits.max_json_depth.saturating_add(RESPONSE_LEVELS);

@@ -2,7 +2,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use llamon_core::a2a::{
-    BINDING_JSONRPC, BINDING_REST, ListTasksRequest, SendMessageRequest, TaskRequest,
+    BINDING_JSONRPC, BINDING_REST, ListPushConfigsRequest, ListTasksRequest, PushConfigRequest,
+    Secrets, SendMessageRequest, TaskPushConfig, TaskRequest,
 };
 use url::Url;
 
@@ -70,6 +71,10 @@ pub(crate) enum Operation {
     List(ListTasksRequest),
     Cancel(Arc<str>),
     Subscribe(Arc<str>),
+    CreatePush(TaskPushConfig),
+    GetPush(PushConfigRequest),
+    ListPush(ListPushConfigsRequest),
+    DeletePush(PushConfigRequest),
 }
 
 impl Operation {
@@ -81,12 +86,22 @@ impl Operation {
             Self::List(_) => "ListTasks",
             Self::Cancel(_) => "CancelTask",
             Self::Subscribe(_) => "SubscribeToTask",
+            Self::CreatePush(_) => "CreateTaskPushNotificationConfig",
+            Self::GetPush(_) => "GetTaskPushNotificationConfig",
+            Self::ListPush(_) => "ListTaskPushNotificationConfigs",
+            Self::DeletePush(_) => "DeleteTaskPushNotificationConfig",
         }
     }
 
     /// Whether doing it twice does the same as doing it once.
     pub(crate) fn is_idempotent(&self) -> bool {
-        matches!(self, Self::Get(_) | Self::List(_) | Self::Subscribe(_))
+        match self {
+            Self::Send(_) | Self::Stream(_) | Self::Cancel(_) => false,
+            Self::Get(_) | Self::List(_) | Self::Subscribe(_) => true,
+            Self::GetPush(_) | Self::ListPush(_) | Self::DeletePush(_) => true,
+            // Without an id, each time is another configuration.
+            Self::CreatePush(request) => request.config.id.is_some(),
+        }
     }
 
     pub(crate) fn is_stream(&self) -> bool {
@@ -100,6 +115,9 @@ impl Operation {
             Self::Get(request) => request.write(out),
             Self::List(request) => request.write(out),
             Self::Cancel(id) | Self::Subscribe(id) => TaskRequest::new(Arc::clone(id)).write(out),
+            Self::CreatePush(request) => request.write(out, Secrets::Shown),
+            Self::GetPush(request) | Self::DeletePush(request) => request.write(out),
+            Self::ListPush(request) => request.write(out),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::address;
 use crate::answer::{self, Read};
 use crate::binding::{Binding, Endpoint, Operation};
 use crate::builder::ClientBuilder;
-use crate::egress::{Egress, Method, Request};
+use crate::egress::{Egress, Head, Method, Request};
 use crate::error::ClientError;
 use crate::outgoing::Outgoing;
 use crate::reply::Reply;
@@ -206,9 +206,23 @@ impl Client {
         }
     }
 
-    async fn call<T>(&self, operation: &Operation, read: Read<T>) -> Result<T, ClientError> {
+    pub(crate) async fn call<T>(
+        &self,
+        operation: &Operation,
+        read: Read<T>,
+    ) -> Result<T, ClientError> {
+        let binding = self.binding();
+        let read = |head: &_, text: &_, limits: &_| answer::read(binding, head, text, limits, read);
+        self.ask(operation, read).await
+    }
+
+    /// Makes a call whose answer is read by `read`.
+    pub(crate) async fn ask<T>(
+        &self,
+        operation: &Operation,
+        read: impl Fn(&Head, &ByteString, &Limits) -> Result<T, ClientError>,
+    ) -> Result<T, ClientError> {
         let Inner {
-            endpoint,
             egress,
             waits,
             limits,
@@ -218,7 +232,7 @@ impl Client {
         let attempt = || async {
             let response = egress.send(&request).await?;
             let (head, text) = response.text(limits.max_body_bytes).await?;
-            answer::read(endpoint.binding, &head, &text, limits, read)
+            read(&head, &text, limits)
         };
         let name = operation.name();
         let answer = retrying(self.attempts(operation), attempt);

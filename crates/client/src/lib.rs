@@ -40,6 +40,7 @@ mod error;
 mod folding;
 mod jsonrpc;
 mod outgoing;
+pub mod push;
 mod reply;
 mod rest;
 mod retry;

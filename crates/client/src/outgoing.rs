@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use llamon_core::a2a::{Message, Role, SendMessageRequest};
+use llamon_core::a2a::{Message, PushConfig, Role, SendMessageRequest};
 use llamon_core::{Part, Payload, PayloadError};
 use serde::Serialize;
 use uuid::Uuid;
@@ -87,6 +87,13 @@ impl Outgoing {
     /// Lets the agent answer with its task at once, instead of when the task has come to rest.
     pub fn return_immediately(mut self) -> Self {
         self.request.configuration.return_immediately = true;
+        self
+    }
+
+    /// Has the agent send the events of the message's task to a receiver as well (A2A section
+    /// 3.2.2). [`push`](crate::push) has the receiver's side.
+    pub fn with_push(mut self, receiver: PushConfig) -> Self {
+        self.request.configuration.push = Some(receiver);
         self
     }
 

@@ -38,6 +38,15 @@ pub(crate) fn request(endpoint: &Endpoint, operation: &Operation) -> Result<Requ
             Method::Post,
             format!("/tasks/{}:subscribe", segment("task id", id)?),
         ),
+        Operation::CreatePush(request) => (Method::Post, push_path(&request.task_id, None)?),
+        Operation::ListPush(request) => (Method::Get, push_path(&request.task_id, None)?),
+        Operation::GetPush(request) => {
+            (Method::Get, push_path(&request.task_id, Some(&request.id))?)
+        }
+        Operation::DeletePush(request) => (
+            Method::Delete,
+            push_path(&request.task_id, Some(&request.id))?,
+        ),
     };
     let bytes = match operation {
         Operation::Send(request) | Operation::Stream(request) => {
@@ -45,9 +54,15 @@ pub(crate) fn request(endpoint: &Endpoint, operation: &Operation) -> Result<Requ
             request.write(&mut body);
             Some(Bytes::from(body))
         }
+        Operation::CreatePush(_) => {
+            let mut body = String::new();
+            operation.write(&mut body);
+            Some(Bytes::from(body))
+        }
         // The body may be empty; some servers parse one all the same.
         Operation::Cancel(_) => Some(Bytes::from_static(b"{}")),
         Operation::Get(_) | Operation::List(_) | Operation::Subscribe(_) => None,
+        Operation::GetPush(_) | Operation::ListPush(_) | Operation::DeletePush(_) => None,
     };
     Ok(Request {
         method,
@@ -72,6 +87,7 @@ fn query(operation: &Operation) -> Vec<(&'static str, String)> {
             .into_iter()
             .collect(),
         Operation::List(request) => request.query(),
+        Operation::ListPush(request) => request.query(),
         _ => Vec::new(),
     }
 }
@@ -94,6 +110,20 @@ fn url(
         url.query_pairs_mut().extend_pairs(query);
     }
     Ok(url)
+}
+
+fn push_path(task_id: &str, id: Option<&str>) -> Result<String, ClientError> {
+    let configs = format!(
+        "/tasks/{}/pushNotificationConfigs",
+        segment("task id", task_id)?
+    );
+    match id {
+        None => Ok(configs),
+        Some(id) => {
+            let id = segment("id of a push notification configuration", id)?;
+            Ok(format!("{configs}/{id}"))
+        }
+    }
 }
 
 fn segment(what: &str, value: &str) -> Result<String, ClientError> {

@@ -38,6 +38,8 @@ pub struct Limits {
     /// Bytes of parts in the finished tasks that one memory backend keeps. Default 256 MiB; the
     /// oldest go first, the newest always stays.
     pub max_finished_bytes: usize,
+    /// Receivers of push notifications of one task. Default 10.
+    pub max_push_configs_per_task: usize,
 }
 
 /// The deepest nesting that can be configured; see [`Limits::max_json_depth`].
@@ -61,6 +63,7 @@ impl Default for Limits {
             max_open_tasks: 10_000,
             max_finished_tasks: 10_000,
             max_finished_bytes: 256 * MIB,
+            max_push_configs_per_task: 10,
         }
     }
 }
@@ -93,6 +96,7 @@ setters! {
     with_max_open_tasks max_open_tasks: usize,
     with_max_finished_tasks max_finished_tasks: usize,
     with_max_finished_bytes max_finished_bytes: usize,
+    with_max_push_configs_per_task max_push_configs_per_task: usize,
 }
 
 impl Limits {
@@ -114,6 +118,7 @@ impl Limits {
             ("max_open_tasks", self.max_open_tasks),
             ("max_finished_tasks", self.max_finished_tasks),
             ("max_finished_bytes", self.max_finished_bytes),
+            ("max_push_configs_per_task", self.max_push_configs_per_task),
         ];
         let depth = self.max_json_depth as usize;
         let allowed = MIN_JSON_DEPTH as usize..=MAX_JSON_DEPTH_CEILING as usize;

@@ -66,7 +66,7 @@ pub struct InputsFunctionKind<I, Fut, R>(PhantomData<(I, Fut, R)>);
 #[derive(Debug)]
 pub struct FunctionKind<Fut, R>(PhantomData<fn() -> (Fut, R)>);
 
-type AgentFuture = Pin<Box<dyn Future<Output = Result<Answer, AgentError>> + Send>>;
+pub(crate) type AgentFuture = Pin<Box<dyn Future<Output = Result<Answer, AgentError>> + Send>>;
 
 /// An agent of whatever kind.
 #[derive(Clone)]
@@ -74,14 +74,38 @@ pub struct ErasedAgent {
     run: Arc<dyn Fn(Turn) -> AgentFuture + Send + Sync>,
     /// What the agent's own inputs declare.
     contracts: Option<InputContracts>,
+    kind: AgentKind,
+}
+
+/// What the server must know of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AgentKind {
+    /// A function, a struct or a graph that may or may not ask.
+    Plain,
+    /// A graph that is sure to ask: it has static interrupts.
+    #[cfg(feature = "graph")]
+    Asks,
+    /// A runtime adapter.
+    Adapter,
 }
 
 impl ErasedAgent {
-    fn new(run: impl Fn(Turn) -> AgentFuture + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(run: impl Fn(Turn) -> AgentFuture + Send + Sync + 'static) -> Self {
         Self {
             run: Arc::new(run),
             contracts: None,
+            kind: AgentKind::Plain,
         }
+    }
+
+    /// The same agent as one of another kind.
+    pub(crate) fn of_kind(mut self, kind: AgentKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    pub(crate) fn kind(&self) -> AgentKind {
+        self.kind
     }
 
     pub(crate) fn run(&self, turn: Turn) -> AgentFuture {

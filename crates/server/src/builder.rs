@@ -1,21 +1,25 @@
-use std::future::{IntoFuture, Ready, ready};
+use std::future::IntoFuture;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::Uri;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use llamon_core::a2a::{AgentCard, AgentExtension, CardError};
 use llamon_core::contracts::{self, InputContract, InputContracts};
 use llamon_core::{Limits, PolicyError, UpstreamPartsPolicy, provenance};
 
-use crate::agent::{ErasedAgent, IntoAgent};
-use crate::backend::{Backend, MemoryBackend};
+use crate::agent::{AgentKind, ErasedAgent, IntoAgent};
+use crate::backend::{Backend, Durability, MemoryBackend};
 use crate::clock::Clock;
 use crate::config_error::ConfigError;
-use crate::engine::Engine;
+use crate::engine::{Engine, Execution};
 use crate::handler::{Handler, TaskVisibility};
+use crate::hitl::Asking;
+use crate::push::{PushEngine, PushNotifications};
 use crate::server::Server;
-use crate::turn::{Producer, Shared};
+use crate::shared::{Producer, Served, Shared};
 
 /// Turns an agent into an A2A 1.0 server.
 ///
@@ -48,13 +52,14 @@ use crate::turn::{Producer, Shared};
 /// # }
 /// ```
 pub fn create_server<M, A: IntoAgent<M>>(card: AgentCard, agent: A) -> ServerBuilder<M> {
-    ServerBuilder {
+    let settings = Settings {
         card,
         agent: agent.into_agent(),
         policy: Ok(UpstreamPartsPolicy::default()),
         limits: Limits::default(),
         cancel_grace: Duration::from_secs(5),
         shutdown_grace: Duration::from_secs(10),
+        drain_delay: Duration::ZERO,
         public_url: None,
         visibility: TaskVisibility::default(),
         contracts: None,
@@ -62,7 +67,16 @@ pub fn create_server<M, A: IntoAgent<M>>(card: AgentCard, agent: A) -> ServerBui
         output_schema: None,
         provenance: Provenance::default(),
         backend: None,
+        execution: Execution::default(),
+        upkeep_interval: Duration::from_secs(2),
+        repeats: RepeatedMessages::default(),
+        asking: Asking::default(),
+        question_expiry: None,
+        push: None,
         clock: Clock::system(),
+    };
+    ServerBuilder {
+        settings,
         kind: PhantomData,
     }
 }
@@ -70,12 +84,19 @@ pub fn create_server<M, A: IntoAgent<M>>(card: AgentCard, agent: A) -> ServerBui
 /// A server's configuration; see [`create_server`]. Await it to get the [`Server`].
 #[must_use = "a server builder does nothing until it is awaited"]
 pub struct ServerBuilder<M> {
+    settings: Settings,
+    kind: PhantomData<fn() -> M>,
+}
+
+/// What a server is made of, whatever kind of agent it serves.
+struct Settings {
     card: AgentCard,
     agent: ErasedAgent,
     policy: Result<UpstreamPartsPolicy, PolicyError>,
     limits: Limits,
     cancel_grace: Duration,
     shutdown_grace: Duration,
+    drain_delay: Duration,
     public_url: Option<String>,
     visibility: TaskVisibility,
     contracts: Option<InputContracts>,
@@ -83,8 +104,13 @@ pub struct ServerBuilder<M> {
     output_schema: Option<serde_json::Value>,
     provenance: Provenance,
     backend: Option<Arc<dyn Backend>>,
+    execution: Execution,
+    upkeep_interval: Duration,
+    repeats: RepeatedMessages,
+    asking: Asking,
+    question_expiry: Option<Duration>,
+    push: Option<PushNotifications>,
     clock: Clock,
-    kind: PhantomData<fn() -> M>,
 }
 
 impl<M> ServerBuilder<M> {
@@ -95,25 +121,32 @@ impl<M> ServerBuilder<M> {
         P: TryInto<UpstreamPartsPolicy>,
         P::Error: Into<PolicyError>,
     {
-        self.policy = policy.try_into().map_err(Into::into);
+        self.settings.policy = policy.try_into().map_err(Into::into);
         self
     }
 
     /// What the server accepts and keeps.
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.settings.limits = limits;
         self
     }
 
     /// How long an agent may go on after its task was canceled before it is dropped. Default 5 s.
     pub fn cancel_grace(mut self, grace: Duration) -> Self {
-        self.cancel_grace = grace;
+        self.settings.cancel_grace = grace;
         self
     }
 
     /// How long running turns may go on after the server was told to stop. Default 10 s.
     pub fn shutdown_grace(mut self, grace: Duration) -> Self {
-        self.shutdown_grace = grace;
+        self.settings.shutdown_grace = grace;
+        self
+    }
+
+    /// How long the server goes on taking messages after it was told to stop, with `/readyz` saying
+    /// 503, so that a load balancer notices. Default 0.
+    pub fn drain_delay(mut self, delay: Duration) -> Self {
+        self.settings.drain_delay = delay;
         self
     }
 
@@ -121,63 +154,117 @@ impl<M> ServerBuilder<M> {
     /// with [`Server::into_router`], and when listening on all addresses; a card that names its
     /// interfaces wins.
     pub fn public_url(mut self, url: impl Into<String>) -> Self {
-        self.public_url = Some(url.into());
+        self.settings.public_url = Some(url.into());
         self
     }
 
     /// Whether others see a task before its agent has said anything.
     pub fn task_visibility(mut self, visibility: TaskVisibility) -> Self {
-        self.visibility = visibility;
+        self.settings.visibility = visibility;
         self
     }
 
     /// What the agent reads of what arrives; see [`llamon_core::contracts`]. An agent that takes
     /// its inputs as a struct declares them there and must not be given others here.
     pub fn input_contracts(mut self, contracts: InputContracts) -> Self {
-        self.contracts = Some(contracts);
+        self.settings.contracts = Some(contracts);
         self
     }
 
     /// Whether the card says what the agent reads, as an A2A extension, so that a workflow can be
     /// checked before it runs. Default: it does not.
     pub fn contract_publication(mut self, publication: Publication) -> Self {
-        self.publication = publication;
+        self.settings.publication = publication;
         self
     }
 
     /// JSON Schema 2020-12 of the data that the agent answers with. It is published beside the
     /// contracts, if they are.
     pub fn output_schema(mut self, schema: serde_json::Value) -> Self {
-        self.output_schema = Some(schema);
+        self.settings.output_schema = Some(schema);
         self
     }
 
     /// Whether the server writes on the agent's own data and file parts who made them, as an A2A
     /// extension. Default: it does not.
     pub fn provenance(mut self, provenance: Provenance) -> Self {
-        self.provenance = provenance;
+        self.settings.provenance = provenance;
         self
     }
 
     /// Where tasks are kept. Default: a [`MemoryBackend`] of the server's own.
     pub fn backend(mut self, backend: Arc<dyn Backend>) -> Self {
-        self.backend = Some(backend);
+        self.settings.backend = Some(backend);
+        self
+    }
+
+    /// Keeps tasks in a store, under the card's name: they survive whatever the process does not.
+    #[cfg(feature = "sqlite")]
+    pub fn store(self, store: &crate::backend::sqlite::SqliteStore) -> Self {
+        let backend = store.backend(self.settings.card.name.as_str());
+        self.backend(backend)
+    }
+
+    /// Puts people in the loop: the agent may stop to ask, with [`crate::Turn::ask`] or by an
+    /// interrupt of its graph, and goes on when the answer comes. Every turn is then sent as the
+    /// agent gave it, and the upstream parts policy has no effect; see [`crate::hitl`].
+    pub fn hitl(mut self) -> Self {
+        self.settings.asking = Asking::Allowed;
+        self
+    }
+
+    /// How long a question waits for its answer before its task fails. Default: for ever.
+    pub fn question_expiry(mut self, expiry: Duration) -> Self {
+        self.settings.question_expiry = Some(expiry);
+        self
+    }
+
+    /// How often a turn may be run when its process dies, on a durable backend.
+    pub fn execution(mut self, execution: Execution) -> Self {
+        self.settings.execution = execution;
+        self
+    }
+
+    /// How often the server looks after its store when nothing happens: for turns that a dead
+    /// process has left, questions that have expired, and finished tasks to remove. Default 2 s.
+    pub fn upkeep_interval(mut self, interval: Duration) -> Self {
+        self.settings.upkeep_interval = interval;
+        self
+    }
+
+    /// Whether a client may ask that a message which it sends again is not accepted again.
+    /// Default: it may not, as the id of a message is no idempotency key in A2A.
+    pub fn repeated_messages(mut self, repeats: RepeatedMessages) -> Self {
+        self.settings.repeats = repeats;
+        self
+    }
+
+    /// Has the server send push notifications, and say so on its card. Default: it does not, and
+    /// refuses everything that has to do with them.
+    pub fn push_notifications(mut self, options: PushNotifications) -> Self {
+        self.settings.push = Some(options);
         self
     }
 
     /// Where the server reads the time of day, for tests.
     pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
+        self.settings.clock = clock;
         self
     }
+}
 
-    fn build(mut self) -> Result<Server, ConfigError> {
-        let policy = self.policy?;
+impl Settings {
+    async fn build(mut self) -> Result<Server, ConfigError> {
+        let policy = self.policy.clone()?;
         self.card.check()?;
         for (index, interface) in self.card.supported_interfaces.iter().enumerate() {
             check_interface(index, &interface.url, &interface.protocol_binding)?;
         }
         self.limits.check()?;
+        if let Some(push) = &self.push {
+            push.check()?;
+        }
+        let served = self.served(policy)?;
         let contracts = match (self.agent.contracts(), self.contracts) {
             (Some(_), Some(_)) => {
                 return Err(ConfigError::contracts(
@@ -195,6 +282,7 @@ impl<M> ServerBuilder<M> {
             self.publication,
             self.output_schema.as_ref(),
             self.provenance,
+            self.repeats,
         )?;
         self.card.capabilities.extensions.extend(extensions);
         let producer = (self.provenance == Provenance::Stamped).then(|| Producer {
@@ -212,37 +300,91 @@ impl<M> ServerBuilder<M> {
             );
             Arc::new(MemoryBackend::new(self.limits.clone()))
         });
+        let worker = backend.enlist().await.map_err(ConfigError::store)?;
+        let push = self.push.map(|options| {
+            let (backend, worker) = (Arc::clone(&backend), Arc::clone(&worker));
+            PushEngine::new(options, backend, worker, self.clock.clone())
+        });
+        let push = push.transpose()?;
         let shared = Arc::new(Shared {
+            worker,
+            runs_again: backend.durability() == Durability::Durable
+                && self.execution != Execution::AtMostOnce,
+            durability: backend.durability(),
             backend,
             clock: self.clock,
             limits: self.limits,
             policy,
+            served,
+            question_expiry: self.question_expiry,
             contracts: compiled,
             producer,
         });
-        let engine = Engine::new(self.agent, Arc::clone(&shared), self.cancel_grace);
+        let engine = Arc::new(Engine::new(
+            self.agent,
+            Arc::clone(&shared),
+            self.execution,
+            self.cancel_grace,
+            self.upkeep_interval,
+        ));
         Ok(Server {
             card: self.card,
             public_url,
-            handler: Arc::new(Handler::new(engine, shared, self.visibility)),
+            handler: Arc::new(Handler::new(engine, shared, self.visibility, push)),
             shutdown_grace: self.shutdown_grace,
+            drain_delay: self.drain_delay,
         })
+    }
+}
+
+impl Settings {
+    /// As what the agent is served; says where the policy has no effect.
+    fn served(&self, policy: UpstreamPartsPolicy) -> Result<Served, ConfigError> {
+        let served = match (self.asking, self.agent.kind()) {
+            (Asking::Allowed, _) => Served::Hitl,
+            #[cfg(feature = "graph")]
+            (Asking::Refused, AgentKind::Asks) => {
+                return Err(ConfigError::hitl(
+                    "the graph has static interrupts, so it stops to ask; call .hitl() on the \
+                     server's builder, or compile the graph without them",
+                ));
+            }
+            (Asking::Refused, AgentKind::Adapter) => Served::Adapter,
+            (Asking::Refused, AgentKind::Plain) => Served::Agent,
+        };
+        let appends = policy == UpstreamPartsPolicy::Append;
+        match served {
+            Served::Adapter if appends => tracing::warn!(
+                agent = %self.card.name,
+                "upstream_parts_policy(\"append\") has no effect on a runtime adapter, which owns \
+                 its response: merge upstream in postprocess with compose(), or serve the agent as \
+                 a function, struct or graph"
+            ),
+            Served::Hitl if appends => tracing::warn!(
+                agent = %self.card.name,
+                "upstream_parts_policy(\"append\") has no effect with .hitl(): questions and \
+                 answers are sent as the agent gives them; merge upstream in the agent with \
+                 compose(), or serve it without .hitl()"
+            ),
+            _ => {}
+        }
+        Ok(served)
     }
 }
 
 impl<M> IntoFuture for ServerBuilder<M> {
     type Output = Result<Server, ConfigError>;
-    type IntoFuture = Ready<Self::Output>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        ready(self.build())
+        self.settings.build().boxed()
     }
 }
 
 impl<M> std::fmt::Debug for ServerBuilder<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ServerBuilder")
-            .field("card", &self.card.name)
+            .field("card", &self.settings.card.name)
             .finish_non_exhaustive()
     }
 }
@@ -267,12 +409,29 @@ pub enum Provenance {
     Stamped,
 }
 
+/// Whether a message that comes again is accepted again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RepeatedMessages {
+    /// It always is.
+    #[default]
+    Accepted,
+    /// It is not where the client activates the A2A extension
+    /// [`IDEMPOTENT_MESSAGES_URI`]: the same message with the same `messageId` is answered with
+    /// what became of it, another one with that id is an error. An id is known as long as its task
+    /// is kept.
+    Recognised,
+}
+
+/// The A2A extension by which a client asks that its messages are accepted only once.
+pub const IDEMPOTENT_MESSAGES_URI: &str = "urn:llamon:ext:idempotent-messages:v1";
+
 /// What goes onto the card.
 fn extensions(
     contracts: &InputContracts,
     publication: Publication,
     output_schema: Option<&serde_json::Value>,
     provenance: Provenance,
+    repeats: RepeatedMessages,
 ) -> Result<Vec<AgentExtension>, ConfigError> {
     let mut extensions = Vec::new();
     if let Some(schema) = output_schema {
@@ -293,6 +452,10 @@ fn extensions(
     if provenance == Provenance::Stamped {
         let description = "Data and file parts say which agent made them.";
         extensions.push(AgentExtension::new(provenance::EXTENSION_URI, description));
+    }
+    if repeats == RepeatedMessages::Recognised {
+        let description = "A message that is sent again with its id is accepted only once.";
+        extensions.push(AgentExtension::new(IDEMPOTENT_MESSAGES_URI, description));
     }
     Ok(extensions)
 }

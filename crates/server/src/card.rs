@@ -69,10 +69,14 @@ impl CardDocument {
 
 /// The card with what the server knows better than its author: what it serves, and, where the
 /// card names no interface, where.
-pub(crate) fn complete(card: &AgentCard, base_url: Option<&str>) -> Result<AgentCard, ConfigError> {
+pub(crate) fn complete(
+    card: &AgentCard,
+    base_url: Option<&str>,
+    sends_push: bool,
+) -> Result<AgentCard, ConfigError> {
     let mut card = card.clone();
     card.capabilities.streaming = true;
-    card.capabilities.push_notifications = false;
+    card.capabilities.push_notifications = sends_push;
     card.capabilities.extended_agent_card = false;
     if card.supported_interfaces.is_empty() {
         let base_url = base_url.ok_or_else(ConfigError::no_url)?;
@@ -91,7 +95,7 @@ fn build_time() -> Option<SystemTime> {
 }
 
 /// FNV-1a, 64 bits: tells versions of one card apart, which is no matter of security.
-fn fnv1a(bytes: &[u8]) -> u64 {
+pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })

@@ -21,7 +21,11 @@ impl Clock {
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        Timestamp::from((self.0)())
+        Timestamp::from(self.time())
+    }
+
+    pub(crate) fn time(&self) -> SystemTime {
+        (self.0)()
     }
 }
 

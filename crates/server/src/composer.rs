@@ -4,6 +4,8 @@ use llamon_core::{
     LimitExceeded, Limits, Part, PartKind, Payload, Upstream, UpstreamPartsPolicy, compose,
 };
 
+use crate::shared::Served;
+
 /// What the agent has emitted so far, and how its answer is completed.
 #[derive(Debug, Default)]
 pub(crate) struct Current {
@@ -12,6 +14,15 @@ pub(crate) struct Current {
     others: Vec<Part>,
     bytes: usize,
     emitted: bool,
+    discarded: bool,
+}
+
+/// How answers are composed.
+#[derive(Clone, Copy)]
+pub(crate) struct Composition<'a> {
+    pub(crate) policy: UpstreamPartsPolicy,
+    pub(crate) served: Served,
+    pub(crate) limits: &'a Limits,
 }
 
 /// A chunk of the turn's artifact.
@@ -50,6 +61,14 @@ impl Current {
         self.emitted
     }
 
+    /// Makes drafts of what was emitted: what is returned takes its place.
+    pub(crate) fn discard(&mut self) {
+        self.discarded = true;
+        self.text.clear();
+        self.others.clear();
+        self.bytes = 0;
+    }
+
     /// The chunk that completes the answer, if there is anything left to send: what was returned
     /// and was not emitted before, then upstream.
     ///
@@ -59,12 +78,11 @@ impl Current {
         self,
         returned: Payload,
         upstream: &Upstream,
-        policy: UpstreamPartsPolicy,
-        limits: &Limits,
+        composition: &Composition<'_>,
     ) -> Result<Option<Chunk>, LimitExceeded> {
         let returned = returned.into_answer_order();
         let mut sent = self.bytes;
-        let mut append = self.emitted;
+        let mut append = self.emitted && !self.discarded;
         let own = if self.text.is_empty() {
             returned
         } else {
@@ -82,12 +100,17 @@ impl Current {
                 Payload::from(parts)
             }
         };
-        let response = if should_preserve_upstream(policy, upstream) {
-            compose(own, upstream, policy)
+        let response = if should_preserve_upstream(composition, upstream) {
+            compose(own, upstream, composition.policy)
         } else {
             own
         };
-        let parts = response.into_parts();
+        let mut parts = response.into_parts();
+        if parts.is_empty() && self.emitted && self.discarded {
+            // An artifact cannot become one without parts.
+            parts.push(Part::text(""));
+        }
+        let limits = composition.limits;
         check_artifact(sent + checked_bytes(&parts, limits)?, limits)?;
         Ok((!parts.is_empty()).then_some(Chunk {
             parts,
@@ -98,8 +121,10 @@ impl Current {
 }
 
 /// Whether upstream joins the answer. The one place that decides it.
-fn should_preserve_upstream(policy: UpstreamPartsPolicy, upstream: &Upstream) -> bool {
-    policy == UpstreamPartsPolicy::Append && !upstream.is_empty()
+fn should_preserve_upstream(composition: &Composition<'_>, upstream: &Upstream) -> bool {
+    composition.policy == UpstreamPartsPolicy::Append
+        && !upstream.is_empty()
+        && composition.served == Served::Agent
 }
 
 /// Bytes of the parts; none may be too large.
@@ -136,7 +161,8 @@ pub(crate) fn check_artifact(bytes: usize, limits: &Limits) -> Result<(), LimitE
 mod tests {
     use llamon_core::{Limits, Part, Payload, Upstream, UpstreamPartsPolicy};
 
-    use super::{Chunk, Current};
+    use super::{Chunk, Composition, Current};
+    use crate::shared::Served;
 
     fn payload(parts: &[&str]) -> Payload {
         let parts = parts
@@ -152,9 +178,13 @@ mod tests {
             current.emit(payload(chunk), &limits).unwrap();
         }
         let upstream = Upstream::of(payload(&[r#"{"data":"up"}"#]).parts());
-        let policy = UpstreamPartsPolicy::Append;
+        let composition = Composition {
+            policy: UpstreamPartsPolicy::Append,
+            served: Served::Agent,
+            limits: &limits,
+        };
         current
-            .complete(payload(returned), &upstream, policy, &limits)
+            .complete(payload(returned), &upstream, &composition)
             .unwrap()
     }
 

@@ -4,6 +4,8 @@ use llamon_core::a2a::CardError;
 use llamon_core::contracts::ContractError;
 use llamon_core::{InvalidLimit, PolicyError};
 
+use crate::backend::StoreError;
+
 /// A server that cannot be what its configuration says. Nothing has been bound or written.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ConfigError {
@@ -19,6 +21,9 @@ enum Kind {
     Contracts,
     Address,
     Path,
+    Store,
+    Hitl,
+    Push,
 }
 
 impl ConfigError {
@@ -50,6 +55,34 @@ impl ConfigError {
     /// Whether the path of an agent cannot be used.
     pub fn is_path(&self) -> bool {
         self.kind == Kind::Path
+    }
+
+    /// Whether the backend cannot be used.
+    pub fn is_store(&self) -> bool {
+        self.kind == Kind::Store
+    }
+
+    /// Whether the agent asks people and is not served so that it can.
+    pub fn is_hitl(&self) -> bool {
+        self.kind == Kind::Hitl
+    }
+
+    #[cfg(feature = "graph")]
+    pub(crate) fn hitl(message: impl Into<String>) -> Self {
+        Self::new(Kind::Hitl, message)
+    }
+
+    /// Whether the options of push notifications are wrong.
+    pub fn is_push(&self) -> bool {
+        self.kind == Kind::Push
+    }
+
+    pub(crate) fn push(message: impl Into<String>) -> Self {
+        Self::new(Kind::Push, message)
+    }
+
+    pub(crate) fn store(error: StoreError) -> Self {
+        Self::new(Kind::Store, format!("the backend cannot be used: {error}"))
     }
 
     pub(crate) fn card(message: impl Into<String>) -> Self {

@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 use crate::binding;
 use crate::config_error::ConfigError;
 use crate::handler::Handler;
+use crate::health;
 use crate::serve_error::ServeError;
 use crate::server::{Server, stop_signal};
 
@@ -41,6 +42,7 @@ pub struct BoundHost {
     pub(crate) router: Router,
     pub(crate) handlers: Vec<Arc<Handler>>,
     pub(crate) shutdown_grace: Duration,
+    pub(crate) drain_delay: Duration,
     urls: Vec<String>,
     /// Where each agent is on this machine, and its card.
     agents: Vec<(String, AgentCard)>,
@@ -113,9 +115,11 @@ impl AgentHost {
         let mut urls = Vec::new();
         let mut agents = Vec::new();
         let mut shutdown_grace = Duration::ZERO;
+        let mut drain_delay = Duration::ZERO;
         for ((_, server), prefix) in self.agents.into_iter().zip(&prefixes) {
             handlers.push(Arc::clone(&server.handler));
             shutdown_grace = shutdown_grace.max(server.shutdown_grace);
+            drain_delay = drain_delay.max(server.drain_delay);
             let (routes, card) = server.routes(prefix, Some(&origin))?;
             router = router.merge(routes);
             let interface = card.supported_interfaces.first();
@@ -125,9 +129,12 @@ impl AgentHost {
         Ok(BoundHost {
             address: local,
             listener,
-            router: router.fallback(binding::not_found),
+            router: router
+                .merge(health::routes(handlers.clone()))
+                .fallback(binding::not_found),
             handlers,
             shutdown_grace,
+            drain_delay,
             urls,
             agents,
         })
@@ -148,9 +155,10 @@ impl BoundHost {
         self.serve_until(stop_signal()).await
     }
 
-    /// Serves until `stop` resolves. Then no connection and no message is accepted any more,
-    /// running turns get the shutdown grace, streams end with their last event, and what remains
-    /// is dropped.
+    /// Serves until `stop` resolves. Then `/readyz` says 503; after the drain delay no connection
+    /// and no message is accepted any more; running turns get the shutdown grace and, after it, the
+    /// cancel grace. What still runs then fails, or on a durable backend is parked for the next
+    /// start. Streams end with their last event, or before it where the task goes on later.
     ///
     /// Dropping the future stops at once.
     ///
@@ -222,6 +230,15 @@ fn check_path(path: &str) -> Result<String, ConfigError> {
 /// Checks that no agent is under a path that another one's operations have.
 fn check_apart(prefixes: &[String]) -> Result<(), ConfigError> {
     const TAKEN: [&str; 3] = ["tasks", "extendedAgentCard", ".well-known"];
+    for prefix in prefixes {
+        let first = prefix.split('/').nth(1).unwrap_or_default();
+        if health::PATHS.contains(&first) {
+            return Err(ConfigError::path(format!(
+                "the path {prefix:?} cannot be used: the host answers there itself whether it is \
+                 alive and ready"
+            )));
+        }
+    }
     for outer in prefixes {
         for inner in prefixes {
             let below = inner.strip_prefix(outer.as_str()).unwrap_or_default();

@@ -17,8 +17,14 @@
 //! }
 //! ```
 
+pub mod adapters;
 pub mod backend;
+#[cfg(feature = "graph")]
+pub mod graph;
+pub mod hitl;
+pub mod push;
 
+mod adapter;
 mod agent;
 mod agent_error;
 mod answer;
@@ -31,24 +37,32 @@ mod composer;
 mod config_error;
 mod engine;
 mod handler;
+mod health;
 mod host;
 mod listen;
 mod scope;
 mod serve_error;
 mod server;
+mod shared;
 mod turn;
 mod view;
 
+pub use adapter::{AdapterKind, AdapterRequest, Response, RuntimeAdapter};
 pub use agent::{Agent, ErasedAgent, FunctionKind, InputsFunctionKind, IntoAgent, StructKind};
 pub use agent_error::AgentError;
 pub use answer::{Answer, IntoAnswer};
-pub use builder::{Provenance, Publication, ServerBuilder, create_server};
+pub use builder::{
+    IDEMPOTENT_MESSAGES_URI, Provenance, Publication, RepeatedMessages, ServerBuilder,
+    create_server,
+};
 #[doc(hidden)]
 pub use check::{is_function_agent as __is_function_agent, is_inputs_agent as __is_inputs_agent};
 pub use clock::Clock;
 pub use config_error::ConfigError;
+pub use engine::Execution;
 pub use handler::TaskVisibility;
 pub use host::{AgentHost, BoundHost};
+pub use push::PushNotifications;
 pub use scope::Scope;
 pub use serve_error::ServeError;
 pub use server::Server;

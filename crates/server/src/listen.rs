@@ -25,6 +25,17 @@ pub(crate) async fn serve(
 ) -> Result<(), ServeError> {
     let mut connections = tokio::task::JoinSet::new();
     let graceful = GracefulShutdown::new();
+    for handler in &host.handlers {
+        handler.keep();
+    }
+    let stop = async {
+        stop.await;
+        // Whoever sends requests here has this time to notice that it is not ready any more.
+        if !host.drain_delay.is_zero() {
+            host.handlers.iter().for_each(|handler| handler.retire());
+            tokio::time::sleep(host.drain_delay).await;
+        }
+    };
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepted = tokio::select! {

@@ -24,4 +24,28 @@ impl Scope {
             principal: Some(principal.into()),
         }
     }
+
+    /// What keeps names of this scope apart from those of others; empty where there is but one.
+    #[cfg(feature = "graph")]
+    pub(crate) fn prefix(&self) -> String {
+        match (&self.tenant, &self.principal) {
+            (None, None) => String::new(),
+            (tenant, principal) => {
+                let of = |part: &Option<Arc<str>>| part.as_deref().unwrap_or_default().to_owned();
+                // As JSON, so that no choice of names makes two scopes one.
+                format!("{}/", serde_json::json!([of(tenant), of(principal)]))
+            }
+        }
+    }
+
+    /// The tenant; none for the anonymous scope. For backends that keep scopes elsewhere than in
+    /// memory.
+    pub fn tenant(&self) -> Option<&str> {
+        self.tenant.as_deref()
+    }
+
+    /// The principal; none for the anonymous scope.
+    pub fn principal(&self) -> Option<&str> {
+        self.principal.as_deref()
+    }
 }

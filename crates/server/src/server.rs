@@ -18,6 +18,7 @@ pub struct Server {
     pub(crate) public_url: Option<String>,
     pub(crate) handler: Arc<Handler>,
     pub(crate) shutdown_grace: Duration,
+    pub(crate) drain_delay: Duration,
 }
 
 impl Server {
@@ -47,7 +48,12 @@ impl Server {
     /// # Errors
     /// When neither the card nor [`crate::ServerBuilder::public_url`] says where the agent is.
     pub fn into_router(self) -> Result<Router, ConfigError> {
-        Ok(self.routes("", None)?.0.fallback(binding::not_found))
+        let handler = Arc::clone(&self.handler);
+        let (routes, _) = self.routes("", None)?;
+        if tokio::runtime::Handle::try_current().is_ok() {
+            handler.keep();
+        }
+        Ok(routes.fallback(binding::not_found))
     }
 
     /// The routes under `prefix`, and the card that they serve.
@@ -59,7 +65,7 @@ impl Server {
         let base_url = self
             .public_url
             .or_else(|| origin.map(|origin| format!("{origin}{prefix}")));
-        let card = card::complete(&self.card, base_url.as_deref())?;
+        let card = card::complete(&self.card, base_url.as_deref(), self.handler.sends_push())?;
         let extensions = card.capabilities.extensions.iter();
         let service = Service {
             card: CardDocument::new(&card)?,

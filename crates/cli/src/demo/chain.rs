@@ -1,6 +1,7 @@
 use llamon_agent::a2a::{AgentCard, Skill, TaskState};
 use llamon_agent::client::{Client, ClientError, Outgoing, Reply};
 use llamon_agent::core::{Part, Payload, UpstreamPartsPolicy};
+use llamon_agent::server::backend::sqlite::SqliteStore;
 use llamon_agent::server::{ServeError, create_server};
 use tokio::task::JoinSet;
 
@@ -57,8 +58,11 @@ pub(super) struct Hop {
 }
 
 impl Team {
-    /// Starts the servers on free ports of loopback.
-    pub(super) async fn start(policy: UpstreamPartsPolicy) -> Result<Self, CliError> {
+    /// Starts the servers on free ports of loopback, with their tasks in `store` or in memory.
+    pub(super) async fn start(
+        policy: UpstreamPartsPolicy,
+        store: Option<&SqliteStore>,
+    ) -> Result<Self, CliError> {
         let recorder = Recorder::default();
         let mut members = Vec::new();
         let mut serving = JoinSet::new();
@@ -69,8 +73,12 @@ impl Team {
                 work,
                 recorder: recorder.clone(),
             };
-            let bound = create_server(card, worker)
-                .upstream_parts_policy(policy)
+            let mut server = create_server(card, worker).upstream_parts_policy(policy);
+            if let Some(store) = store {
+                // The teams share the file, and their agents have the same names.
+                server = server.backend(store.backend(format!("{policy}/{name}")));
+            }
+            let bound = server
                 .await
                 .map_err(ServeError::from)
                 .map_err(not_started)?

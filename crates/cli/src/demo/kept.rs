@@ -6,7 +6,7 @@ use crate::text::shell_word;
 
 /// Where the agents are, and calls to try. The first team's agents are called; which team it is,
 /// an answer tells.
-pub(super) fn text(input: &Input, teams: &[Team]) -> String {
+pub(super) fn text(input: &Input, teams: &[Team], store: &Path) -> String {
     let mut lines = vec![String::new(), "The agents stay up until Ctrl-C:".to_owned()];
     for team in teams {
         for member in &team.members {
@@ -18,6 +18,8 @@ pub(super) fn text(input: &Input, teams: &[Team]) -> String {
             ));
         }
     }
+    let store = shell_word(&store.display().to_string());
+    lines.push(format!("Their tasks are in {store} and survive a restart."));
     lines.push(String::new());
     lines.push("Try:".to_owned());
     let file = input.path.as_deref().unwrap_or(Path::new("Cargo.lock"));
@@ -40,6 +42,7 @@ pub(super) fn text(input: &Input, teams: &[Team]) -> String {
         lines.push(format!("  llamon card {}", member.url));
         lines.push(format!("  llamon task list {}", member.url));
     }
+    lines.push(format!("  llamon store stats {store}"));
     lines.push(String::new());
     lines.join("\n")
 }

@@ -14,6 +14,7 @@ mod table;
 mod worker;
 
 use llamon_agent::core::UpstreamPartsPolicy;
+use llamon_agent::server::backend::sqlite::SqliteStore;
 
 use crate::args::DemoArgs;
 use crate::error::CliError;
@@ -27,10 +28,14 @@ pub(crate) use self::input::Input;
 /// Starts the agents, drives the chain through them and shows what happened.
 pub(crate) async fn run(args: DemoArgs, input: Input) -> Result<Exit, CliError> {
     let mut out = Out::default();
+    let store = args.keep.then(|| SqliteStore::open(&args.store));
+    let store = store
+        .transpose()
+        .map_err(|error| CliError::usage(error.to_string()))?;
     let mut teams = Vec::new();
     let mut runs = Vec::new();
     for &policy in args.policy.policies() {
-        let mut team = Team::start(policy).await?;
+        let mut team = Team::start(policy, store.as_ref()).await?;
         runs.push(team.drive(&input).await?);
         teams.push(team);
     }
@@ -48,7 +53,7 @@ pub(crate) async fn run(args: DemoArgs, input: Input) -> Result<Exit, CliError> 
         return Ok(Exit::Completed);
     }
     if !args.json {
-        out.text(&kept::text(&input, &teams))?;
+        out.text(&kept::text(&input, &teams, &args.store))?;
     }
     Err(served_until_they_break(teams).await)
 }

@@ -70,11 +70,20 @@ impl Sdk {
     }
 
     /// The dependency's value in `Cargo.toml`.
-    pub(crate) fn to_toml(&self) -> String {
-        match self {
-            Self::Folder(folder) => format!("{{ path = {} }}", toml_string(folder)),
-            Self::Version(version) => toml_string(version),
-        }
+    pub(crate) fn to_toml(&self, features: &[&str]) -> String {
+        let (key, value) = match self {
+            Self::Folder(folder) => ("path", folder),
+            Self::Version(version) => ("version", version),
+        };
+        let features: Vec<String> = features
+            .iter()
+            .map(|feature| toml_string(feature))
+            .collect();
+        let features = features.join(", ");
+        format!(
+            "{{ {key} = {}, features = [{features}] }}",
+            toml_string(value)
+        )
     }
 
     /// For people.
@@ -124,7 +133,8 @@ mod tests {
     fn the_default_is_the_checkout() {
         let sdk = Sdk::of_checkout(Path::new(CLI)).unwrap();
         assert_eq!(sdk, Sdk::Folder(agent()));
-        assert_eq!(sdk.to_toml(), format!("{{ path = {:?} }}", agent()));
+        let toml = format!("{{ path = {:?}, features = [\"sqlite\"] }}", agent());
+        assert_eq!(sdk.to_toml(&["sqlite"]), toml);
         assert!(sdk.install_command().ends_with("/crates/cli"));
     }
 
@@ -155,7 +165,8 @@ mod tests {
     fn a_version_is_a_requirement_as_it_was_given() {
         for version in ["0.1", "=0.1.0", ">=0.1, <0.3", "1.0.0-rc.1", "^1"] {
             let sdk = Sdk::asked(version).unwrap();
-            assert_eq!(sdk.to_toml(), format!("{version:?}"));
+            let toml = format!("{{ version = {version:?}, features = [\"a\", \"b\"] }}");
+            assert_eq!(sdk.to_toml(&["a", "b"]), toml);
             assert!(sdk.install_command().ends_with(" llamon"));
         }
     }
@@ -163,7 +174,8 @@ mod tests {
     #[test]
     fn a_path_is_quoted_for_toml_and_for_the_shell() {
         let sdk = Sdk::Folder(r#"/a "b"\c/crates/agent"#.to_owned());
-        assert_eq!(sdk.to_toml(), r#"{ path = "/a \"b\"\\c/crates/agent" }"#);
+        let toml = r#"{ path = "/a \"b\"\\c/crates/agent", features = [] }"#;
+        assert_eq!(sdk.to_toml(&[]), toml);
         assert!(sdk.install_command().ends_with(r#"'/a "b"\c/crates/cli'"#));
     }
 }

@@ -11,6 +11,12 @@ pub(crate) enum Template {
     Function,
     /// An async function that gets a struct, filled with what input contracts find
     Structured,
+    /// A graph of steps over a typed state, which remembers its conversations
+    Graph,
+    /// An async function that asks people and goes on with their answers
+    Hitl,
+    /// A Python script, or any other program, behind pipes
+    Adapter,
 }
 
 /// What a project is told about itself.
@@ -39,6 +45,13 @@ struct Kind {
     description: &'static str,
     /// Dependencies that only this kind has, as lines of the manifest.
     dependencies: &'static str,
+    /// Features of the SDK.
+    features: &'static [&'static str],
+    /// What `main.rs` takes from `src/agent.rs`, and the agent that it makes of that.
+    agent: [&'static str; 2],
+    policy: Policy,
+    /// Lines of `.env.example` that only this kind has.
+    env: &'static str,
     /// Text and data of a call, as a format string has them.
     call: &'static str,
     /// Of the README: how it is called, and its files.
@@ -46,6 +59,26 @@ struct Kind {
     files: &'static str,
     templates: &'static [(&'static str, &'static str)],
 }
+
+/// What the project says about the policy.
+struct Policy {
+    /// Over the server's builder.
+    comment: &'static str,
+    /// Lines of the builder.
+    settings: &'static str,
+    /// Of the README.
+    keeps: &'static str,
+}
+
+/// A comment marker stands before the line that sets it.
+const SET_BY_A_LINE: Policy = Policy {
+    comment: "    // As it is, an answer has only what the agent made. Without the comment marker in the chain
+    // below, the data and files that arrived follow it, unchanged.
+",
+    settings: "        // .upstream_parts_policy(\"append\")
+",
+    keeps: include_str!("../../templates/common/keeps.md.tmpl"),
+};
 
 /// Of all kinds. Their names end in `.tmpl` because Cargo, Git and rustfmt would take them for
 /// their own.
@@ -62,6 +95,10 @@ const COMMON: &[(&str, &str)] = template! {
 const FUNCTION: Kind = Kind {
     description: "Counts the data and files that arrive",
     dependencies: "",
+    features: &["sqlite"],
+    agent: ["answer", "answer"],
+    policy: SET_BY_A_LINE,
+    env: "",
     call: r#""hello" --data '{{"n":1}}'"#,
     calling: include_str!("../../templates/function/calling.md.tmpl"),
     files: include_str!("../../templates/function/files.md.tmpl"),
@@ -76,6 +113,10 @@ const FUNCTION: Kind = Kind {
 const STRUCTURED: Kind = Kind {
     description: "Bills orders",
     dependencies: "serde = { version = \"1\", features = [\"derive\"] }\n",
+    features: &["sqlite"],
+    agent: ["answer", "answer"],
+    policy: SET_BY_A_LINE,
+    env: "",
     call: r#""bill it" --data '{{"order":{{"id":7,"cents":1250}}}}'"#,
     calling: include_str!("../../templates/structured/calling.md.tmpl"),
     files: include_str!("../../templates/structured/files.md.tmpl"),
@@ -89,6 +130,76 @@ const STRUCTURED: Kind = Kind {
     },
 };
 
+const GRAPH: Kind = Kind {
+    description: "Counts words and adds up numbers, step by step",
+    dependencies: "serde = { version = \"1\", features = [\"derive\"] }\n",
+    features: &["graph", "sqlite"],
+    agent: ["{agent, threads}", "agent(threads().await?)?"],
+    policy: SET_BY_A_LINE,
+    env: "
+# The file that keeps the graph's threads, one for each conversation.
+LLAMON_THREADS=data/threads.db
+",
+    call: r#""3 llamas and 4 alpacas" --data '{{"n":1}}'"#,
+    calling: include_str!("../../templates/graph/calling.md.tmpl"),
+    files: include_str!("../../templates/graph/files.md.tmpl"),
+    templates: template! {
+        "graph":
+        "src/agent.rs" = "agent.rs.tmpl",
+        "src/card.rs" = "card.rs.tmpl",
+        "tests/agent.rs" = "test.rs.tmpl",
+    },
+};
+
+const HITL: Kind = Kind {
+    description: "Orders things when a person has agreed",
+    dependencies: "",
+    features: &["sqlite"],
+    agent: ["answer", "answer"],
+    env: "",
+    policy: Policy {
+        comment: "    // With people in the loop, upstream_parts_policy has no effect: what the agent returns is what
+    // is sent. To keep what arrived, merge it in src/agent.rs with compose().
+",
+        settings: "        .hitl()\n",
+        keeps: include_str!("../../templates/hitl/keeps.md.tmpl"),
+    },
+    call: r#""pencils""#,
+    calling: include_str!("../../templates/hitl/calling.md.tmpl"),
+    files: include_str!("../../templates/hitl/files.md.tmpl"),
+    templates: template! {
+        "hitl":
+        "src/agent.rs" = "agent.rs.tmpl",
+        "src/card.rs" = "card.rs.tmpl",
+        "tests/agent.rs" = "test.rs.tmpl",
+    },
+};
+
+const ADAPTER: Kind = Kind {
+    description: "Counts the data and files that arrive, in Python",
+    dependencies: "",
+    features: &["sqlite"],
+    agent: ["adapter", "adapter()?"],
+    env: "",
+    policy: Policy {
+        comment: "    // On an adapter, upstream_parts_policy has no effect: what agent.py says is what is sent. To
+    // keep what arrived, agent.py repeats it, or a RuntimeAdapter of your own uses compose().
+",
+        settings: "",
+        keeps: include_str!("../../templates/adapter/keeps.md.tmpl"),
+    },
+    call: r#""hello" --data '{{"n":1}}'"#,
+    calling: include_str!("../../templates/adapter/calling.md.tmpl"),
+    files: include_str!("../../templates/adapter/files.md.tmpl"),
+    templates: template! {
+        "adapter":
+        "agent.py" = "agent.py.tmpl",
+        "src/agent.rs" = "agent.rs.tmpl",
+        "src/card.rs" = "card.rs.tmpl",
+        "tests/agent.rs" = "test.rs.tmpl",
+    },
+};
+
 impl Template {
     /// What its agent does, unless the user says something else.
     pub(crate) fn description(self) -> &'static str {
@@ -99,6 +210,9 @@ impl Template {
         match self {
             Self::Function => &FUNCTION,
             Self::Structured => &STRUCTURED,
+            Self::Graph => &GRAPH,
+            Self::Hitl => &HITL,
+            Self::Adapter => &ADAPTER,
         }
     }
 }
@@ -114,8 +228,14 @@ pub(crate) fn files(template: Template, project: &Project<'_>) -> Vec<File> {
         ("description", project.description.to_owned()),
         ("description_toml", toml_string(project.description)),
         ("sdk", project.sdk.whereabouts()),
-        ("sdk_toml", project.sdk.to_toml()),
+        ("sdk_toml", project.sdk.to_toml(kind.features)),
         ("dependencies", kind.dependencies.to_owned()),
+        ("agent", kind.agent[0].to_owned()),
+        ("agent_value", kind.agent[1].to_owned()),
+        ("policy_comment", kind.policy.comment.to_owned()),
+        ("settings", kind.policy.settings.to_owned()),
+        ("keeps", kind.policy.keeps.to_owned()),
+        ("env", kind.env.to_owned()),
         ("call", kind.call.to_owned()),
         (
             "calling",
@@ -248,7 +368,9 @@ mod tests {
                 assert!(!is_name, "{}: {}", file.path, &file.text[at..]);
             }
             assert!(file.text.ends_with('\n') && !file.text.ends_with("\n\n"));
-            assert!(!file.text.contains("\n\n\n"), "{}", file.path);
+            // Python's style has two blank lines between functions.
+            let is_python = file.path.ends_with(".py");
+            assert!(is_python || !file.text.contains("\n\n\n"), "{}", file.path);
         }
     }
 
@@ -258,8 +380,11 @@ mod tests {
             let manifest = text(&files, "Cargo.toml");
             let line = r#"description = "Says \"{{name}}\" \\o/""#;
             assert!(manifest.lines().any(|found| found == line), "{manifest}");
-            let line = r#"llamon-agent = { path = "/checkout/crates/agent" }"#;
-            assert!(manifest.lines().any(|found| found == line), "{manifest}");
+            let line = r#"llamon-agent = { path = "/checkout/crates/agent", features = ["#;
+            assert!(
+                manifest.lines().any(|found| found.starts_with(line)),
+                "{manifest}"
+            );
             let readme = text(&files, "README.md");
             assert!(readme.contains("\nSays \"{{name}}\" \\o/\n"), "{readme}");
             for file in files.iter().filter(|file| file.path.ends_with(".rs")) {
@@ -281,10 +406,16 @@ mod tests {
 
     #[test]
     fn one_commented_line_stands_alone_in_the_builder_chain() {
-        for files in projects("hello-agent", "d") {
+        for template in Template::value_variants() {
+            let files = project(*template, "hello-agent", "d");
             let main = text(&files, "src/main.rs");
-            assert_eq!(main.matches(MARKED).count(), 1, "{main}");
+            // Where the policy has no effect, one comment says so and what to do.
+            let has_effect = !matches!(template, Template::Hitl | Template::Adapter);
+            let marked = main.matches(MARKED).count();
+            assert_eq!(marked, usize::from(has_effect), "{main}");
             assert_eq!(main.matches("upstream_parts_policy").count(), 1, "{main}");
+            let says_so = main.contains("upstream_parts_policy has no effect: what");
+            assert_eq!(says_so && main.contains("compose()"), !has_effect, "{main}");
         }
     }
 
@@ -307,6 +438,17 @@ mod tests {
                 .find_map(|line| line.split_once("llamon send http://127.0.0.1:8080 "));
             let call = call.unwrap().1.replace('{', "{{").replace('}', "}}");
             assert!(text(&files, "src/main.rs").contains(&format!("{{url}} {call}\"#")));
+        }
+    }
+
+    #[test]
+    fn a_project_has_the_features_that_its_agent_needs() {
+        for (template, features) in [
+            (Template::Function, r#"features = ["sqlite"]"#),
+            (Template::Graph, r#"features = ["graph", "sqlite"]"#),
+        ] {
+            let files = project(template, "hello-agent", "d");
+            assert!(text(&files, "Cargo.toml").contains(features), "{features}");
         }
     }
 

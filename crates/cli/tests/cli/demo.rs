@@ -240,7 +240,10 @@ async fn a_file_that_is_none_is_a_usage_error() {
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn kept_agents_can_be_called_until_ctrl_c() {
-    let running = Running::start(&["demo", "--keep", "--json"]);
+    let store = tempfile::tempdir().unwrap();
+    let db = store.path().join("demo.db");
+    let db = db.to_str().unwrap();
+    let running = Running::start(&["demo", "--keep", "--json", "--store", db]);
     let (running, json) = running.line().await;
     let demo: Demo<'_> = serde_json::from_str(&json).unwrap();
     assert_eq!(demo.agents.len(), 6);
@@ -260,12 +263,36 @@ async fn kept_agents_can_be_called_until_ctrl_c() {
     running.interrupt();
     let ran = running.wait().await;
     assert_eq!(ran.code, Some(130), "{ran:?}");
+    // Each of the six agents has its own run's task and the one that was sent here.
+    let ran = llamon(&["store", "stats", db, "--json"]).await;
+    assert!(ran.stdout.contains(r#""finishedTasks":12"#), "{ran:?}");
+    let ran = llamon(&["store", "check", db]).await;
+    assert!(
+        ran.code == Some(0) && ran.stdout.contains("12 tasks, all whole"),
+        "{ran:?}"
+    );
+    let copy = store.path().join("copy.db");
+    let ran = llamon(&["store", "backup", db, copy.to_str().unwrap()]).await;
+    assert!(ran.code == Some(0) && copy.exists(), "{ran:?}");
+    let ran = llamon(&["store", "gc", db, "--max-finished", "5"]).await;
+    assert!(
+        ran.stdout.starts_with("removed 7 finished tasks"),
+        "{ran:?}"
+    );
+    let missing = store.path().join("none.db");
+    let ran = llamon(&["store", "check", missing.to_str().unwrap()]).await;
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(!missing.exists());
 }
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn kept_agents_are_shown_with_calls_to_try() {
-    let mut running = Running::start(&["demo", "--keep", "--policy", "append"]);
+    let store = tempfile::tempdir().unwrap();
+    let path = store.path().join("demo.db");
+    let path = path.to_str().unwrap();
+    let args = ["demo", "--keep", "--policy", "append", "--store", path];
+    let mut running = Running::start(&args);
     let mut shown = String::new();
     // The last line of what is printed.
     while !shown.contains("llamon task list http") {

@@ -112,3 +112,75 @@ async fn files_are_listed() {
                     files[1] (no name)  (no type)  https://example.com/b.png\n";
     assert_eq!(ran.stdout, expected);
 }
+
+/// Asks whether and which, at the same time, and then says what it was told.
+async fn asking(turn: Turn) -> Result<String, AgentError> {
+    let sure = Question::new("Sure?").schema(serde_json::json!({"type": "boolean"}));
+    let which = Question::new("Which?").schema(serde_json::json!({"enum": ["red", "blue"]}));
+    let (sure, which) = tokio::join!(turn.ask(sure), turn.ask(which));
+    let name = turn.ask("Your name?").await?;
+    Ok(format!(
+        "{} {} {}",
+        sure?.json(),
+        which?.text(),
+        name.text()
+    ))
+}
+
+/// The command that is printed after `answer with: `, as a shell splits it, without quotes.
+fn printed(stderr: &str) -> Vec<String> {
+    let line = stderr
+        .split("answer with: llamon ")
+        .nth(1)
+        .unwrap()
+        .trim_end();
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for c in line.chars() {
+        match (quote, c) {
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            (None, ' ') => words.push(String::new()),
+            _ => words.last_mut().unwrap().push(c),
+        }
+    }
+    words
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_terminal_questions_are_printed_with_the_command_that_answers() {
+    for more in [&[][..], &["--json"], &["--stream"]] {
+        let server = crate::support::serve_hitl(asking).await;
+        let mut args = vec!["send", server.url(), "go"];
+        args.extend(more);
+        let ran = llamon(&args).await;
+        assert_eq!(ran.code, Some(5), "{ran:?}");
+        for shown in ["Sure?", "Which?", "boolean", "blue"] {
+            assert!(ran.stdout.contains(shown), "{ran:?}");
+        }
+        if more == ["--json"] {
+            let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+            assert_eq!(document["interrupts"][1]["schema"]["enum"][1], "blue");
+            assert!(
+                ran.stderr.contains("the agent asks: 1. Sure? 2. Which?"),
+                "{ran:?}"
+            );
+        }
+        let answer = printed(&ran.stderr);
+        assert!(answer.contains(&"--data".to_owned()), "{answer:?}");
+        let answer: Vec<&str> = answer.iter().map(String::as_str).collect();
+        let ran = llamon(&answer).await;
+        assert_eq!(ran.code, Some(5), "{ran:?}");
+        assert!(ran.stdout.contains("Your name?"), "{ran:?}");
+        // A single question that takes a text is answered by one.
+        let answer = printed(&ran.stderr);
+        assert_eq!(answer.last().unwrap(), "...");
+        let answer: Vec<&str> = answer.iter().map(String::as_str).collect();
+        let ran = llamon(&answer).await;
+        assert_eq!(
+            (ran.code, &*ran.stdout),
+            (Some(0), "true red ...\n"),
+            "{ran:?}"
+        );
+    }
+}

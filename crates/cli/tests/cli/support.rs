@@ -136,6 +136,11 @@ pub(crate) async fn serve_append<M>(agent: impl IntoAgent<M>) -> TestServer {
     start(create_server(card("test"), agent).upstream_parts_policy("append")).await
 }
 
+/// Serves an agent with people in the loop.
+pub(crate) async fn serve_hitl<M>(agent: impl IntoAgent<M>) -> TestServer {
+    start(create_server(card("test"), agent).hitl()).await
+}
+
 /// A file in a new folder, which is gone with the first value.
 pub(crate) fn file(name: &str, content: &[u8]) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();

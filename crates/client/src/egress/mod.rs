@@ -102,6 +102,8 @@ pub enum Method {
     Get,
     /// POST.
     Post,
+    /// DELETE.
+    Delete,
 }
 
 /// Headers that say how a message is framed or where it goes, which is not the caller's to say.
@@ -152,6 +154,16 @@ impl Egress {
                 Err(EgressError::unresolved(&shown(&url, trust), &cause))
             }
         }
+    }
+
+    /// Whether `url` keeps the rules that can be seen in it: all but what its name resolves to.
+    /// Nothing is looked up, so it says nothing about names here and waits for nobody's name
+    /// server.
+    ///
+    /// # Errors
+    /// [`EgressError::is_refused`]. Give the stranger [`EgressError::public`], not the error.
+    pub fn check_url(&self, url: &str) -> Result<(), EgressError> {
+        self.read(url).map(drop)
     }
 
     /// Makes a request and reads the whole answer, whatever its status. An empty `body` is none.
@@ -207,6 +219,7 @@ impl Egress {
         let method = match method {
             Method::Get => reqwest::Method::GET,
             Method::Post => reqwest::Method::POST,
+            Method::Delete => reqwest::Method::DELETE,
         };
         let mut request = self
             .inner

@@ -8,7 +8,11 @@ mod card;
 mod error;
 mod event;
 mod fold;
+mod gather;
 mod message;
+mod push;
+mod push_check;
+mod push_request;
 mod request;
 mod response;
 mod state;
@@ -21,7 +25,13 @@ pub use card::{
 pub use error::{A2aError, ErrorCode};
 pub use event::StreamEvent;
 pub use fold::TaskFold;
+pub use gather::EventGather;
 pub use message::{Message, Role};
+pub use push::{PushAuthentication, PushConfig, Secrets};
+pub use push_check::{PUSH_ID_HEADER, PUSH_TOKEN_HEADERS};
+pub use push_request::{
+    ListPushConfigsRequest, ListPushConfigsResponse, PushConfigRequest, TaskPushConfig,
+};
 pub use request::{
     ListTasksRequest, SendConfiguration, SendMessageRequest, TaskRequest, page_size_error,
 };

@@ -4,7 +4,8 @@ use bytestring::ByteString;
 
 use super::message::{missing, push_string_array, read_id};
 use super::{
-    Message, Role, TaskState, push_field, push_string_field, read_raw_object, read_strings,
+    Message, PushConfig, Role, Secrets, TaskState, push_field, push_string_field, read_raw_object,
+    read_strings,
 };
 use crate::json::{ReadError, Reader, Seen, push_number};
 use crate::{Limits, Timestamp};
@@ -19,8 +20,8 @@ pub struct SendConfiguration {
     pub history_length: Option<u32>,
     /// Whether to answer with the task at once instead of when it has settled.
     pub return_immediately: bool,
-    /// Whether the client asked for push notifications.
-    pub wants_push: bool,
+    /// Where the client wants the task's events sent to.
+    pub push: Option<PushConfig>,
 }
 
 /// SendMessage and SendStreamingMessage (section 3.1.1).
@@ -150,9 +151,11 @@ impl SendConfiguration {
                 }
                 "taskPushNotificationConfig" | "task_push_notification_config" => {
                     seen.mark(3, "taskPushNotificationConfig")?;
-                    configuration.wants_push = read_raw_object(reader)
-                        .map_err(|e| e.within("taskPushNotificationConfig"))?
-                        .is_some();
+                    if !reader.null()? {
+                        let (push, _) = PushConfig::read(reader)
+                            .map_err(|e| e.within("taskPushNotificationConfig"))?;
+                        configuration.push = Some(push);
+                    }
                 }
                 _ => {
                     reader.skip().map_err(|e| e.within(key.into_owned()))?;
@@ -172,6 +175,10 @@ impl SendConfiguration {
         if self.return_immediately {
             push_field(out, "returnImmediately");
             out.push_str("true");
+        }
+        if let Some(push) = &self.push {
+            push_field(out, "taskPushNotificationConfig");
+            push.write(out, None, Secrets::Shown);
         }
         out.push('}');
     }
@@ -408,7 +415,7 @@ impl ListTasksRequest {
     }
 }
 
-fn number(field: &'static str, value: &str) -> Result<u32, ReadError> {
+pub(super) fn number(field: &'static str, value: &str) -> Result<u32, ReadError> {
     value.parse().map_err(|_| {
         let shown: String = value.chars().take(40).collect();
         ReadError::invalid(format!("expected a whole number from 0, found {shown:?}")).within(field)

@@ -12,8 +12,10 @@ use llamon_core::a2a::{
 };
 use llamon_core::json::{ReadError, ReadErrorKind, Reader, Seen, check_syntax};
 
+use super::push::PushMethod;
 use super::{Service, body, sse, version};
-use crate::handler::{no_extended_card, push_not_supported};
+use crate::handler::{Handler, no_extended_card};
+use crate::push::push_not_supported;
 use crate::scope::Scope;
 use crate::view;
 
@@ -38,23 +40,25 @@ pub(super) async fn call(
         Ok(call) => call,
         Err(error) => return failure(&request.id, &error),
     };
-    run(&service, &request.id, call).await
+    run(&service, &headers, &request.id, call).await
 }
 
-async fn run(service: &Service, id: &str, call: Call) -> Response<Body> {
+async fn run(service: &Service, headers: &HeaderMap, id: &str, call: Call) -> Response<Body> {
     let handler = &service.handler;
     let scope = &Scope::anonymous();
     match call {
         Call::Send(request) => {
             let view = view::of_send(&request);
-            match handler.send(scope, *request).await {
+            let acceptance = service.acceptance(headers);
+            match handler.send(scope, *request, acceptance).await {
                 Ok(result) => success(id, |out| view::write_send_result(&result, view, out)),
                 Err(error) => failure(id, &error),
             }
         }
         Call::Stream(request) => {
             let view = view::of_send(&request);
-            let feed = handler.stream(scope, *request).await;
+            let acceptance = service.acceptance(headers);
+            let feed = handler.stream(scope, *request, acceptance).await;
             stream(id, feed, view)
         }
         Call::Get(request) => match handler.get(scope, &request).await {
@@ -73,7 +77,26 @@ async fn run(service: &Service, id: &str, call: Call) -> Response<Body> {
             let feed = handler.subscribe(scope, &request).await;
             stream(id, feed, view::of_task(&request))
         }
+        Call::Push(method, params) => match run_push(handler, scope, method, &params).await {
+            Ok(result) => success(id, |out| out.push_str(&result)),
+            Err(error) => failure(id, &error),
+        },
     }
+}
+
+async fn run_push(
+    handler: &Handler,
+    scope: &Scope,
+    method: PushMethod,
+    params: &str,
+) -> Result<String, A2aError> {
+    if !handler.sends_push() {
+        return Err(push_not_supported());
+    }
+    let mut reader = Reader::of_str(params, handler.limits().max_json_depth);
+    let call = method.read(&mut reader);
+    let call = call.map_err(|error| A2aError::of_params(&error))?;
+    call.run(handler, scope).await
 }
 
 fn stream(
@@ -152,6 +175,8 @@ enum Call {
     List(ListTasksRequest),
     Cancel(TaskRequest),
     Subscribe(TaskRequest),
+    /// With its parameters as they are: they are read where it is served.
+    Push(PushMethod, ByteString),
 }
 
 /// Reads the envelope, and the parameters in the same pass where the method comes before them.
@@ -306,8 +331,11 @@ fn read_params(
         "CancelTask" => TaskRequest::read(reader).map(Call::Cancel),
         "SubscribeToTask" => TaskRequest::read(reader).map(Call::Subscribe),
         other => {
-            reader.skip()?;
-            return Ok(Err(not_served(other)));
+            let params = reader.skip()?.of(source);
+            return Ok(match PushMethod::of_name(other) {
+                Some(method) => Ok(Call::Push(method, source.slice_ref(params))),
+                None => Err(not_served(other)),
+            });
         }
     };
     call.map(Ok)
@@ -315,10 +343,6 @@ fn read_params(
 
 fn not_served(method: &str) -> A2aError {
     match method {
-        "CreateTaskPushNotificationConfig"
-        | "GetTaskPushNotificationConfig"
-        | "ListTaskPushNotificationConfigs"
-        | "DeleteTaskPushNotificationConfig" => push_not_supported(),
         "GetExtendedAgentCard" => no_extended_card(),
         other => {
             let shown: String = other.chars().take(80).collect();

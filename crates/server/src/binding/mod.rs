@@ -3,6 +3,7 @@
 
 mod body;
 mod jsonrpc;
+mod push;
 mod rest;
 mod sse;
 mod version;
@@ -16,8 +17,9 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, 
 use axum::middleware::{self, Next};
 use axum::routing::{any, get, post};
 
+use crate::builder::IDEMPOTENT_MESSAGES_URI;
 use crate::card::CardDocument;
-use crate::handler::Handler;
+use crate::handler::{Acceptance, Handler};
 
 const EXTENSIONS_HEADER: &str = "a2a-extensions";
 
@@ -45,11 +47,11 @@ pub(crate) fn router(prefix: &str, service: Service) -> Router {
         )
         .route(
             &at("/tasks/{task}/pushNotificationConfigs"),
-            any(rest::push),
+            any(rest::push_configs),
         )
         .route(
             &at("/tasks/{task}/pushNotificationConfigs/{config}"),
-            any(rest::push),
+            any(rest::push_config),
         )
         .route(&at("/extendedAgentCard"), get(rest::extended_card));
     if !prefix.is_empty() {
@@ -71,12 +73,7 @@ async fn echo_extensions(
     request: Request<Body>,
     next: Next,
 ) -> Response<Body> {
-    let asked = request.headers().get_all(EXTENSIONS_HEADER).iter();
-    let asked: Vec<&str> = asked
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(str::trim)
-        .collect();
+    let asked: Vec<&str> = asked_extensions(request.headers()).collect();
     let active: Vec<&str> = extensions
         .iter()
         .map(String::as_str)
@@ -89,6 +86,26 @@ async fn echo_extensions(
         response.headers_mut().insert(EXTENSIONS_HEADER, echo);
     }
     response
+}
+
+/// URIs of the extensions that a client asks for.
+fn asked_extensions(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let values = headers.get_all(EXTENSIONS_HEADER).iter();
+    let values = values.filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(str::trim)
+}
+
+impl Service {
+    /// Whether a message of this request is accepted again if it came before.
+    fn acceptance(&self, headers: &HeaderMap) -> Acceptance {
+        let is_it = |uri: &str| uri == IDEMPOTENT_MESSAGES_URI;
+        let offered = self.extensions.iter().any(|uri| is_it(uri));
+        if offered && asked_extensions(headers).any(is_it) {
+            Acceptance::Once
+        } else {
+            Acceptance::Always
+        }
+    }
 }
 
 /// What every other path is answered with.

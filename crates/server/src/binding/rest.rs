@@ -8,14 +8,16 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, Method, Response, Uri, header};
 use bytestring::ByteString;
 use llamon_core::a2a::{
-    A2aError, ErrorCode, ListTasksRequest, MEDIA_TYPE, SendMessageRequest, StreamEvent,
-    TaskRequest, TaskView,
+    A2aError, ErrorCode, ListPushConfigsRequest, ListTasksRequest, MEDIA_TYPE, PushConfig,
+    PushConfigRequest, SendMessageRequest, StreamEvent, TaskPushConfig, TaskRequest, TaskView,
 };
 use llamon_core::json::{Reader, check_syntax};
 use percent_encoding::percent_decode_str;
 
+use super::push::PushCall;
 use super::{Service, body, sse, version};
-use crate::handler::{EventFeed, no_extended_card, push_not_supported};
+use crate::handler::{EventFeed, no_extended_card};
+use crate::push::push_not_supported;
 use crate::scope::Scope;
 use crate::view;
 
@@ -62,7 +64,9 @@ pub(super) async fn send(
 ) -> Reply {
     let request = read_send(&service, &headers, &uri, body).await?;
     let view = view::of_send(&request);
-    let result = service.handler.send(&Scope::anonymous(), request).await?;
+    let acceptance = service.acceptance(&headers);
+    let scope = Scope::anonymous();
+    let result = service.handler.send(&scope, request, acceptance).await?;
     Ok(success(|out| view::write_send_result(&result, view, out)))
 }
 
@@ -75,7 +79,9 @@ pub(super) async fn stream(
 ) -> Reply {
     let request = read_send(&service, &headers, &uri, body).await?;
     let view = view::of_send(&request);
-    let feed = service.handler.stream(&Scope::anonymous(), request).await?;
+    let acceptance = service.acceptance(&headers);
+    let scope = Scope::anonymous();
+    let feed = service.handler.stream(&scope, request, acceptance).await?;
     Ok(sse::response(feed, Frame(view)))
 }
 
@@ -156,10 +162,76 @@ async fn subscribe(service: &Service, request: TaskRequest) -> Reply {
     Ok(sse::response(feed, Frame(view::of_task(&request))))
 }
 
-/// The push notification operations.
-pub(super) async fn push(headers: HeaderMap, uri: Uri) -> Reply {
-    version::check(&headers, &uri)?;
-    Err(push_not_supported().into())
+/// `POST` and `GET /tasks/{id}/pushNotificationConfigs`
+pub(super) async fn push_configs(
+    State(service): State<Arc<Service>>,
+    method: Method,
+    segment: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
+    uri: Uri,
+    body: Body,
+) -> Reply {
+    let Path(task_id) = segment?;
+    check_push(&service, &headers, &uri)?;
+    let call = match method {
+        Method::POST => {
+            let config = read_push_config(&service, &headers, &task_id, body).await?;
+            PushCall::Create(config)
+        }
+        Method::GET | Method::HEAD => {
+            let mut request = ListPushConfigsRequest::new(task_id);
+            for (name, value) in query(&uri)? {
+                let set = request.set(&name, &value);
+                set.map_err(|error| A2aError::of_params(&error))?;
+            }
+            PushCall::List(request)
+        }
+        other => {
+            return Err(Failure {
+                error: wrong_method(&other, uri.path()),
+                allow: Some("GET,HEAD,POST"),
+            });
+        }
+    };
+    run_push(&service, call).await
+}
+
+/// `GET` and `DELETE /tasks/{id}/pushNotificationConfigs/{configId}`
+pub(super) async fn push_config(
+    State(service): State<Arc<Service>>,
+    method: Method,
+    segments: Result<Path<(String, String)>, PathRejection>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Reply {
+    let Path((task_id, id)) = segments?;
+    check_push(&service, &headers, &uri)?;
+    let request = PushConfigRequest::new(task_id, id);
+    let call = match method {
+        Method::GET | Method::HEAD => PushCall::Get(request),
+        Method::DELETE => PushCall::Delete(request),
+        other => {
+            return Err(Failure {
+                error: wrong_method(&other, uri.path()),
+                allow: Some("GET,HEAD,DELETE"),
+            });
+        }
+    };
+    run_push(&service, call).await
+}
+
+fn check_push(service: &Service, headers: &HeaderMap, uri: &Uri) -> Result<(), A2aError> {
+    version::check(headers, uri)?;
+    if service.handler.sends_push() {
+        Ok(())
+    } else {
+        Err(push_not_supported())
+    }
+}
+
+async fn run_push(service: &Service, call: PushCall) -> Reply {
+    let answer = call.run(&service.handler, &Scope::anonymous()).await?;
+    Ok(success(|out| out.push_str(&answer)))
 }
 
 /// `GET /extendedAgentCard`
@@ -239,6 +311,30 @@ async fn read_send(
         let error = check_syntax(&source).err().unwrap_or(error);
         A2aError::of_params(&error)
     })
+}
+
+async fn read_push_config(
+    service: &Service,
+    headers: &HeaderMap,
+    task_id: &str,
+    body: Body,
+) -> Result<TaskPushConfig, A2aError> {
+    let limits = service.handler.limits();
+    let source = body::read(body, limits.max_body_bytes).await?;
+    body::check_media_type(headers)?;
+    let mut reader = Reader::of_str(&source, limits.max_json_depth);
+    let read = PushConfig::read(&mut reader).and_then(|read| reader.end().map(|()| read));
+    let (config, named) = read.map_err(|error| {
+        let error = check_syntax(&source).err().unwrap_or(error);
+        A2aError::of_params(&error)
+    })?;
+    if named.is_some_and(|named| *named != *task_id) {
+        return Err(A2aError::new(
+            ErrorCode::InvalidParams,
+            "taskId: is not the task in the path; send that one or none",
+        ));
+    }
+    Ok(TaskPushConfig::new(task_id, config))
 }
 
 fn check_empty_or_object(text: &ByteString, max_depth: u32) -> Result<(), A2aError> {
