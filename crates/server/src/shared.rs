@@ -1,13 +1,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use llamon_core::a2a::{Message, Role, StatusUpdate, StreamEvent, TaskState, TaskStatus};
+use llamon_core::a2a::{Message, Role, StatusUpdate, StreamEvent, Task, TaskState, TaskStatus};
 use llamon_core::contracts::CompiledContracts;
 use llamon_core::{Limits, Part, Payload, UpstreamPartsPolicy};
 
-use crate::backend::{Backend, Durability, Worker};
+use crate::backend::{Backend, Commit, Durability, Fence, Generation, StoreError, Worker};
 use crate::clock::Clock;
 use crate::composer::Composition;
+use crate::scope::Scope;
 
 /// What is the same for all turns of a server.
 pub(crate) struct Shared {
@@ -63,6 +64,22 @@ impl Shared {
             message.map(|payload| agent_message(task_id, context_id, payload.into_parts()));
         let (task_id, context_id) = (Arc::clone(task_id), Arc::clone(context_id));
         StreamEvent::Status(StatusUpdate::new(task_id, context_id, status))
+    }
+
+    /// Ends a task in the name of the server, in this state and for this reason.
+    pub(crate) async fn end_task(
+        &self,
+        scope: &Scope,
+        task: &Task,
+        expect: Generation,
+        fence: Option<Fence>,
+        state: TaskState,
+        reason: Option<String>,
+    ) -> Result<(), StoreError> {
+        let message = reason.map(|reason| Payload::new().with_text(reason));
+        let event = self.status_event(&task.id, &task.context_id, state, message);
+        let commit = Commit::events(expect, fence, vec![event]);
+        self.backend.commit(scope, &task.id, commit).await.map(drop)
     }
 }
 

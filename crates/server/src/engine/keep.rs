@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use llamon_core::Timestamp;
 use llamon_core::a2a::TaskState;
-use llamon_core::{Payload, Timestamp};
 use tokio::time::Instant;
 
 use super::{Engine, Execution, First, Permit};
-use crate::backend::{Claimed, Commit, Durability, Fence, StoreError, Swept};
+use crate::backend::{Claimed, Durability, Fence, StoreError, Swept, Waiting};
 use crate::turn::Begin;
 
 /// Turns that are taken over at a time.
@@ -130,21 +130,24 @@ impl Engine {
         let since = Timestamp::from_micros(now.saturating_sub(micros));
         let backend = &self.shared.backend;
         for waiting in backend.waiting(self.worker(), since, MAX_EXPIRED).await? {
-            let task = &waiting.task;
             let reason = format!(
                 "the question was not answered within {} seconds; begin a new task",
                 expiry.as_secs_f64()
             );
-            let message = Some(Payload::new().with_text(reason));
-            let (state, context_id) = (TaskState::Failed, &task.context_id);
-            let event = self
+            let Waiting {
+                scope,
+                task,
+                generation,
+            } = &waiting;
+            let (state, reason) = (TaskState::Failed, Some(reason));
+            let ended = self
                 .shared
-                .status_event(&task.id, context_id, state, message);
-            let commit = Commit::events(waiting.generation, None, vec![event]);
-            match backend.commit(&waiting.scope, &task.id, commit).await {
+                .end_task(scope, task, *generation, None, state, reason)
+                .await;
+            match ended {
                 // Answered or canceled in this moment.
-                Ok(_) | Err(StoreError::Conflict | StoreError::Terminal | StoreError::NotFound) => {
-                }
+                Ok(())
+                | Err(StoreError::Conflict | StoreError::Terminal | StoreError::NotFound) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -175,16 +178,11 @@ impl Engine {
 
     /// Ends a turn that is not run. If that cannot be stored, it is found among what is held.
     async fn end_claimed(&self, claimed: &Claimed, state: TaskState, reason: Option<String>) {
-        let task = &claimed.task;
-        let message = reason.map(|reason| Payload::new().with_text(reason));
-        let event = self
-            .shared
-            .status_event(&task.id, &task.context_id, state, message);
-        let commit = Commit::events(claimed.generation, Some(claimed.fence), vec![event]);
+        let (scope, task) = (&claimed.scope, &claimed.task);
+        let fence = Some(claimed.fence);
         let ended = self
             .shared
-            .backend
-            .commit(&claimed.scope, &task.id, commit)
+            .end_task(scope, task, claimed.generation, fence, state, reason)
             .await;
         if let Err(error) = ended {
             tracing::warn!(task = %task.id, %error, "a turn could not be ended");

@@ -16,7 +16,7 @@ use llamon_core::a2a::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::{Backend, Commit, Generation, ReadFrom, Settled, StoreError};
+use crate::backend::{Backend, Generation, ReadFrom, Settled, StoreError};
 use crate::engine::Engine;
 use crate::push::PushEngine;
 use crate::scope::Scope;
@@ -347,13 +347,12 @@ impl Handler {
         task: &Task,
         expect: Generation,
     ) -> Result<(), A2aError> {
-        let state = TaskState::Canceled;
-        let event = self
+        let ended = self
             .shared
-            .status_event(&task.id, &task.context_id, state, None);
-        let commit = Commit::events(expect, None, vec![event]);
-        match self.backend().commit(scope, &task.id, commit).await {
-            Ok(_) | Err(StoreError::Conflict | StoreError::Terminal) => Ok(()),
+            .end_task(scope, task, expect, None, TaskState::Canceled, None)
+            .await;
+        match ended {
+            Ok(()) | Err(StoreError::Conflict | StoreError::Terminal) => Ok(()),
             Err(error) => Err(to_a2a(error)),
         }
     }

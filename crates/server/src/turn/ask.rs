@@ -18,7 +18,7 @@ use crate::hitl::{self, AskedQuestion, Conversation, NO_HITL, Question, Reply};
 /// What a turn needs when its agent may ask.
 pub(super) struct Asking {
     /// The turn that began with the message that the agent works on.
-    pub(super) run: usize,
+    run: usize,
     pub(super) answers: HashMap<String, String>,
     problem: Option<hitl::Problem>,
     state: Mutex<State>,
@@ -113,23 +113,13 @@ impl Turn {
         T: Serialize + DeserializeOwned,
         F: Future<Output = Result<T, AgentError>>,
     {
-        let begin = &self.0.begin;
-        let backend = &self.0.shared.backend;
-        let run = self
-            .0
-            .asking
-            .as_ref()
-            .map_or(begin.number, |asking| asking.run);
-        let key = format!("{run}/{key}");
-        let kept = backend.remembered(&begin.scope, &begin.task_id).await?;
-        if let Some((_, value)) = kept.into_iter().find(|(kept, _)| *kept == key) {
+        let key = format!("{}/{key}", self.run());
+        if let Some(value) = self.recall(&key).await? {
             return Ok(serde_json::from_str(&value)?);
         }
         let value = effect.await?;
         let json = Part::data(&value)?.content_json().to_owned();
-        backend
-            .remember(&begin.scope, &begin.task_id, begin.fence, &key, json)
-            .await?;
+        self.keep(&key, json).await?;
         Ok(value)
     }
 
@@ -139,6 +129,12 @@ impl Turn {
     }
 
     // === for the engine and for agents of the server's own ===
+
+    /// The turn that began with the message that the agent works on.
+    pub(crate) fn run(&self) -> usize {
+        let asking = self.0.asking.as_ref();
+        asking.map_or(self.0.begin.number, |asking| asking.run)
+    }
 
     /// Resolves when the agent has asked something that has no answer yet.
     pub(crate) async fn asked(&self) {
@@ -163,8 +159,7 @@ impl Turn {
         Some(self.end_asking(&problem.open, Some(&problem.reason)).await)
     }
 
-    /// Ends the turn with questions.
-    pub(crate) async fn end_asking(
+    async fn end_asking(
         &self,
         open: &[AskedQuestion],
         reason: Option<&str>,

@@ -16,14 +16,6 @@ impl Turn {
         self.0.asking.as_ref().map(|asking| &asking.answers)
     }
 
-    /// The turn that began with the message that the agent works on.
-    pub(crate) fn run(&self) -> usize {
-        self.0
-            .asking
-            .as_ref()
-            .map_or(self.0.begin.number, |asking| asking.run)
-    }
-
     pub(crate) fn scope(&self) -> &Scope {
         &self.0.begin.scope
     }

@@ -1,4 +1,4 @@
-//! What an adapter of the server's own keeps with the task between its turns.
+//! What is kept with the task between its turns and attempts.
 
 use super::Turn;
 use crate::agent_error::AgentError;
