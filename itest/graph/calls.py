@@ -4,7 +4,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from build import Runs, build, place
-from values import Names, error, interrupt, plain, render
+from values import Names, error, interrupts, plain, render
 
 
 async def play(scenario):
@@ -14,7 +14,7 @@ async def play(scenario):
         graph = build(scenario["graph"], runs, saver)
     except Exception as raised:
         return {**scenario, "compile_error": error(raised), "calls": []}
-    names = Names()
+    names = Names(questions_unordered=any("graph" in node for node in scenario["graph"]["nodes"]))
     calls = [await make(call, graph, scenario["graph"], runs, names) for call in scenario["calls"]]
     return {**scenario, "calls": calls, "runs": runs.counts}
 
@@ -71,7 +71,7 @@ def given(call, names):
 
 async def stream(call, graph, config, runs, names, shown):
     wanted = call["modes"]
-    events, values, interrupts = [], None, []
+    events, values, open_now = [], None, []
     shown.update(started=[], events=events)
     try:
         async for namespace, mode, data in graph.astream(
@@ -81,12 +81,12 @@ async def stream(call, graph, config, runs, names, shown):
             if not path and mode == "values":
                 values = {key: value for key, value in data.items() if key != "__interrupt__"}
             if not path and mode == "updates" and "__interrupt__" in data:
-                interrupts.extend(interrupt(one, names) for one in data["__interrupt__"])
+                open_now.extend(interrupts(data["__interrupt__"], names))
             if mode in wanted and (not path or call.get("subgraphs")):
                 events.extend({"mode": mode, "ns": path, **one} for one in event(mode, data, names))
     finally:
         shown["started"] = runs.take_started()
-    shown.update(values=plain(values, names), interrupts=interrupts)
+    shown.update(values=plain(values, names), interrupts=open_now)
 
 
 def event(mode, data, names):
@@ -94,14 +94,14 @@ def event(mode, data, names):
         case "values":
             shown = {"values": plain({k: v for k, v in data.items() if k != "__interrupt__"}, names)}
             if "__interrupt__" in data:
-                shown["interrupts"] = [interrupt(one, names) for one in data["__interrupt__"]]
+                shown["interrupts"] = interrupts(data["__interrupt__"], names)
             yield shown
         case "updates":
             # What an earlier run of this step had finished is shown again, marked so.
             again = {"again": True} if data.get("__metadata__", {}).get("cached") else {}
             for name, given_update in data.items():
                 if name == "__interrupt__":
-                    yield {"interrupts": [interrupt(one, names) for one in given_update]}
+                    yield {"interrupts": interrupts(given_update, names)}
                 elif name != "__metadata__":
                     yield {"node": name, "update": plain(given_update, names), **again}
         case "custom":
@@ -134,7 +134,7 @@ def task(payload, names):
         "node": payload["name"],
         "result": plain(payload["result"], names),
         "failed": payload["error"] is not None,
-        "interrupts": [interrupt(one, names) for one in payload["interrupts"]],
+        "interrupts": interrupts(payload["interrupts"], names),
     }
 
 
@@ -172,12 +172,12 @@ def snapshot(found, names):
         "source": about.get("source"),
         "next": [place_name(name) for name in found.next],
         "values": plain(found.values, names),
-        "interrupts": [interrupt(one, names) for one in found.interrupts],
+        "interrupts": interrupts(found.interrupts, names),
         "tasks": [
             {
                 "node": place_name(one.name),
                 "failed": one.error is not None,
-                "interrupts": [interrupt(asked, names) for asked in one.interrupts],
+                "interrupts": interrupts(one.interrupts, names),
                 "result": plain(one.result, names),
             }
             for one in found.tasks

@@ -48,9 +48,10 @@ def render(template, scope):
 class Names:
     """Stable names for ids that differ from run to run: the first one seen is `interrupt-1`, and so on."""
 
-    def __init__(self):
+    def __init__(self, questions_unordered):
         self._names = {}
         self._ids = {}
+        self.questions_unordered = questions_unordered
 
     def of(self, kind, known_id):
         if known_id is None:
@@ -80,6 +81,17 @@ def plain(value, names):
     if isinstance(value, (list, tuple)):
         return [plain(item, names) for item in value]
     return value
+
+
+def interrupts(found, names):
+    """Questions that are open at once. Those of nodes inside a subgraph come in the order of a set: by what they ask, then."""
+    if names.questions_unordered:
+        found = sorted(found, key=lambda one: json.dumps(asked(one), sort_keys=True))
+    return [interrupt(one, names) for one in found]
+
+
+def asked(question):
+    return question["value"] if isinstance(question, dict) else question.value
 
 
 def interrupt(value, names):

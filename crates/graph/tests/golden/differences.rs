@@ -65,7 +65,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         scenario.calls[1].show("started", json!([[2, "work"]]));
     }),
     differs("subgraph_two_questions", |scenario| {
-        scenario.calls[2].show("started", json!([[1, "alpha"]]));
+        scenario.calls[2].show("started", json!([[1, "zeta"]]));
     }),
     differs("interrupt_unknown_id", |scenario| {
         scenario.calls[1].is_refused("call")
