@@ -13,16 +13,10 @@ LOG="$VENV/interop-agent.log"
 AGENT=""
 cd "$ROOT"
 
-say() { printf -- '-- %s\n' "$*"; }
-skip() {
-    printf 'SKIP python interop: %s\n' "$*"
-    [[ -z "${CI:-}" ]] || exit 1
-    exit 0
-}
-fail() {
-    printf 'python interop: %s\n' "$*" >&2
-    exit 1
-}
+WHAT="python interop"
+MINOR=10
+PREFER="python3"
+. "$ROOT/itest/python_env.sh"
 
 cleanup() {
     [[ -n "$AGENT" ]] || return 0
@@ -39,44 +33,7 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Prints the first Python that can make a virtual environment.
-find_python() {
-    local candidate
-    for candidate in python3 python3.14 python3.13 python3.12 python3.11 python3.10 "$(command -p -v python3)"; do
-        if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
-            printf '%s\n' "$candidate"
-            return 0
-        fi
-    done
-    return 1
-}
-
-apt_install() {
-    command -v apt-get >/dev/null || return 1
-    local as_root=()
-    [[ "$(id -u)" == 0 ]] || as_root=(sudo -n)
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq </dev/null &&
-        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null
-}
-
-PYTHON="$(find_python || true)"
-if [[ -z "$PYTHON" ]]; then
-    say "apt-get install python3 python3-venv"
-    apt_install python3 python3-venv >/dev/null || say "apt-get could not install them"
-    PYTHON="$(find_python || true)"
-fi
-[[ -n "$PYTHON" ]] || skip "no Python 3.10 or newer with venv"
-
-# The environment is kept between runs, until the Python or a pin changes.
-WANTED="$("$PYTHON" --version) $(cksum <"$HERE/requirements.txt")"
-if [[ "$(cat "$VENV/installed" 2>/dev/null)" != "$WANTED" ]]; then
-    say "pip install ($("$PYTHON" --version))"
-    rm -rf "$VENV"
-    "$PYTHON" -m venv "$VENV"
-    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary=:all: \
-        -r "$HERE/requirements.txt" || skip "pip could not install the pinned packages"
-    printf '%s\n' "$WANTED" >"$VENV/installed"
-fi
+python_env
 
 say "cargo build interop-agent"
 cargo build -q --locked -p llamon-itest --bin interop-agent
