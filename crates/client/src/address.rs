@@ -1,10 +1,9 @@
-//! URLs: which card, and which interface.
+//! URLs: what a caller gives, and where its card is.
 
-use llamon_core::a2a::{AgentCard, AgentInterface, CARD_PATH, PROTOCOL_VERSION};
+use llamon_core::a2a::CARD_PATH;
 use url::Url;
 
-use crate::binding::{Binding, Endpoint};
-use crate::egress::{self, Egress, NotUsable};
+use crate::egress::{self, NotUsable};
 use crate::error::ClientError;
 
 /// Reads an `http` or `https` URL.
@@ -45,72 +44,6 @@ pub(crate) fn shown(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.into()
-}
-
-/// The card's interface to use: the first one that the client speaks, or that has `wanted`. One
-/// that is on an origin that nobody named keeps the rules for such URLs.
-pub(crate) fn choose(
-    card: &AgentCard,
-    card_url: &Url,
-    wanted: Option<Binding>,
-    egress: &Egress,
-) -> Result<Endpoint, ClientError> {
-    let usable = card.supported_interfaces.iter().find_map(|interface| {
-        let binding = Binding::of_name(&interface.protocol_binding)?;
-        let fits = speaks(interface) && wanted.is_none_or(|wanted| wanted == binding);
-        fits.then_some((interface, binding))
-    });
-    let Some((interface, binding)) = usable else {
-        return Err(no_interface(card, wanted));
-    };
-    let url = egress.read(&interface.url).map_err(|error| {
-        ClientError::usage(format!(
-            "the agent card of {} has a {binding} interface that cannot be used: {error}",
-            card_url.origin().ascii_serialization()
-        ))
-    })?;
-    Ok(Endpoint {
-        url,
-        binding,
-        tenant: interface.tenant.clone(),
-    })
-}
-
-/// A patch level, which the specification leaves out (section 3.6), changes nothing.
-fn speaks(interface: &AgentInterface) -> bool {
-    interface
-        .protocol_version
-        .strip_prefix(PROTOCOL_VERSION)
-        .is_some_and(|patch| patch.is_empty() || patch.starts_with('.'))
-}
-
-fn no_interface(card: &AgentCard, wanted: Option<Binding>) -> ClientError {
-    let speaks = match wanted {
-        Some(binding) => format!("{binding} {PROTOCOL_VERSION} was asked for"),
-        None => format!(
-            "this client speaks {} and {} of version {PROTOCOL_VERSION}",
-            Binding::JsonRpc,
-            Binding::Rest
-        ),
-    };
-    let offers: Vec<String> = card
-        .supported_interfaces
-        .iter()
-        .take(10)
-        .map(|interface| {
-            let name = format!(
-                "{} {}",
-                interface.protocol_binding, interface.protocol_version
-            );
-            format!("{:?}", name.trim_end())
-        })
-        .collect();
-    let offers = if offers.is_empty() {
-        "no interface (supportedInterfaces is empty, as on a card of A2A 0.3)".to_owned()
-    } else {
-        offers.join(", ")
-    };
-    ClientError::usage(format!("the agent card offers {offers}, but {speaks}"))
 }
 
 #[cfg(test)]

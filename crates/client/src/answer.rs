@@ -101,7 +101,10 @@ pub(crate) fn refusal(head: &Head, text: &str, depth: u32) -> ClientError {
         (300..=399, Some(location)) => format!(
             "{url} redirects to {location:?} (HTTP {status}), which is not followed; use that address if you trust it"
         ),
-        (401 | 403, _) => format!("{url} asks for credentials (HTTP {status})"),
+        (401, _) => format!(
+            "{url} asks for credentials (HTTP {status}); give the client some with bearer(token), api_key(header, value) or credentials(provider), or others if it has some"
+        ),
+        (403, _) => format!("{url} refuses these credentials (HTTP {status})"),
         (404, _) => {
             format!(
                 "nothing is at {url} (HTTP 404); check the path{}",

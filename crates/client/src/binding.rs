@@ -22,6 +22,9 @@ pub enum Binding {
 }
 
 impl Binding {
+    /// Those that this client speaks.
+    pub(crate) const ALL: [Self; 2] = [Self::JsonRpc, Self::Rest];
+
     /// The name on a card.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -31,7 +34,7 @@ impl Binding {
     }
 
     pub(crate) fn of_name(name: &str) -> Option<Self> {
-        [Self::JsonRpc, Self::Rest]
+        Self::ALL
             .into_iter()
             .find(|binding| binding.as_str() == name)
     }
@@ -75,6 +78,7 @@ pub(crate) enum Operation {
     GetPush(PushConfigRequest),
     ListPush(ListPushConfigsRequest),
     DeletePush(PushConfigRequest),
+    ExtendedCard,
 }
 
 impl Operation {
@@ -90,6 +94,7 @@ impl Operation {
             Self::GetPush(_) => "GetTaskPushNotificationConfig",
             Self::ListPush(_) => "ListTaskPushNotificationConfigs",
             Self::DeletePush(_) => "DeleteTaskPushNotificationConfig",
+            Self::ExtendedCard => "GetExtendedAgentCard",
         }
     }
 
@@ -99,6 +104,7 @@ impl Operation {
             Self::Send(_) | Self::Stream(_) | Self::Cancel(_) => false,
             Self::Get(_) | Self::List(_) | Self::Subscribe(_) => true,
             Self::GetPush(_) | Self::ListPush(_) | Self::DeletePush(_) => true,
+            Self::ExtendedCard => true,
             // Without an id, each time is another configuration.
             Self::CreatePush(request) => request.config.id.is_some(),
         }
@@ -118,6 +124,7 @@ impl Operation {
             Self::CreatePush(request) => request.write(out, Secrets::Shown),
             Self::GetPush(request) | Self::DeletePush(request) => request.write(out),
             Self::ListPush(request) => request.write(out),
+            Self::ExtendedCard => out.push_str("{}"),
         }
     }
 }

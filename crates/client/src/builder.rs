@@ -6,6 +6,7 @@ use url::Url;
 use crate::address;
 use crate::binding::Binding;
 use crate::client::{Client, Parts, Waits, fetch_card};
+use crate::credentials::{self, Credentials};
 use crate::egress::{Egress, EgressBuilder};
 use crate::error::ClientError;
 
@@ -28,33 +29,84 @@ use crate::error::ClientError;
 #[derive(Clone, Debug)]
 #[must_use = "settings do nothing until a client is made of them"]
 pub struct ClientBuilder {
-    binding: Option<Binding>,
+    bindings: Vec<Binding>,
     timeout: Duration,
     idle_timeout: Duration,
     connect_timeout: Duration,
     max_attempts: u32,
     egress: EgressBuilder,
     limits: Limits,
+    extensions: Vec<String>,
+    credentials: credentials::Settings,
 }
 
 impl ClientBuilder {
     pub(crate) fn new() -> Self {
         let minutes = |n: u64| Duration::from_secs(60 * n);
         Self {
-            binding: None,
+            bindings: Vec::new(),
             timeout: minutes(5),
             idle_timeout: minutes(5),
             connect_timeout: Duration::from_secs(10),
             max_attempts: 3,
             egress: Egress::builder(),
             limits: Limits::default(),
+            extensions: Vec::new(),
+            credentials: credentials::Settings::default(),
         }
     }
 
     /// Uses this binding, which the card must offer. Otherwise the first interface on the card
     /// that this client speaks is used: the card has the preferred one first.
-    pub fn binding(mut self, binding: Binding) -> Self {
-        self.binding = Some(binding);
+    pub fn binding(self, binding: Binding) -> Self {
+        self.bindings([binding])
+    }
+
+    /// Uses the first of these bindings that the card offers, whatever its place on the card; it
+    /// must offer one of them. None at all is the order of the card.
+    pub fn bindings(mut self, preferred: impl IntoIterator<Item = Binding>) -> Self {
+        self.bindings = preferred.into_iter().collect();
+        self
+    }
+
+    /// Says that the caller supports an extension of the protocol, in every call (A2A section
+    /// 4.6). [`Outgoing::extension`](crate::Outgoing::extension) says it for one message.
+    ///
+    /// A call to an agent that requires an extension which was not named fails before anything
+    /// is sent.
+    pub fn extension(mut self, uri: impl Into<String>) -> Self {
+        self.extensions.push(uri.into());
+        self
+    }
+
+    /// Sends `Authorization: Bearer` with this token.
+    ///
+    /// Credentials go to the origin (scheme, host and port) of the URL that the client is made
+    /// with, and nowhere else: a card cannot have them sent to an address of its choice. An agent
+    /// whose interface is on another origin is refused unless that is named with
+    /// [`ClientBuilder::credentials_origin`]. They are in no error, no log and no `Debug`.
+    pub fn bearer(mut self, token: impl AsRef<str>) -> Self {
+        let value = format!("Bearer {}", token.as_ref());
+        self.credentials.add_header("authorization", value);
+        self
+    }
+
+    /// Sends a header such as `X-API-Key` with this value; see [`ClientBuilder::bearer`].
+    pub fn api_key(mut self, header: impl Into<String>, value: impl Into<String>) -> Self {
+        self.credentials.add_header(header, value);
+        self
+    }
+
+    /// Asks `credentials` for the headers of each call; see [`ClientBuilder::bearer`].
+    pub fn credentials(mut self, credentials: impl Credentials) -> Self {
+        self.credentials.add(credentials);
+        self
+    }
+
+    /// Lets credentials go to the origin of `url` as well. It is not trusted by that; see
+    /// [`ClientBuilder::trust_origin`].
+    pub fn credentials_origin(mut self, url: impl Into<String>) -> Self {
+        self.credentials.add_origin(url);
         self
     }
 
@@ -132,18 +184,18 @@ impl ClientBuilder {
     /// was not named and does not keep the rules.
     pub async fn discover(self, url: &str) -> Result<Client, ClientError> {
         let card_url = address::card_url(url)?;
-        self.named(&card_url).fetch(card_url).await
+        self.named(&card_url).fetch(card_url, Card::Named).await
     }
 
     /// As [`ClientBuilder::discover`], for a URL that somebody else gave: in a message, on
     /// another card, in a list. It is not trusted either and has to keep the rules for URLs that
-    /// nobody named.
+    /// nobody named. Credentials are not sent to its origin unless that is named for them.
     ///
     /// # Errors
     /// As [`ClientBuilder::discover`], and when the URL or what it leads to is refused.
     pub async fn discover_guarded(self, url: &str) -> Result<Client, ClientError> {
         let card_url = address::card_url(url)?;
-        self.fetch(card_url).await
+        self.fetch(card_url, Card::FromOutside).await
     }
 
     /// Makes a client of a card that was fetched before, from `card_url`. Does no I/O.
@@ -152,7 +204,7 @@ impl ClientBuilder {
     /// As [`ClientBuilder::discover`].
     pub fn with_card(self, card_json: &str, card_url: &str) -> Result<Client, ClientError> {
         let card_url = address::parse(card_url)?;
-        let (parts, waits) = self.named(&card_url).check()?;
+        let (parts, waits) = self.named(&card_url).check(&card_url, Card::Named)?;
         Client::new(card_json.into(), &card_url, parts, waits)
     }
 
@@ -160,13 +212,13 @@ impl ClientBuilder {
         self.trust_origin(card_url.as_str())
     }
 
-    async fn fetch(self, card_url: Url) -> Result<Client, ClientError> {
-        let (parts, waits) = self.check()?;
+    async fn fetch(self, card_url: Url, card: Card) -> Result<Client, ClientError> {
+        let (parts, waits) = self.check(&card_url, card)?;
         let card_json = fetch_card(&parts, &waits, &card_url).await?;
         Client::new(card_json, &card_url, parts, waits)
     }
 
-    fn check(self) -> Result<(Parts, Waits), ClientError> {
+    fn check(self, card_url: &Url, card: Card) -> Result<(Parts, Waits), ClientError> {
         let times = [
             ("timeout", self.timeout),
             ("idle_timeout", self.idle_timeout),
@@ -186,7 +238,11 @@ impl ClientBuilder {
             .check()
             .map_err(|error| ClientError::usage(error.to_string()))?;
         let parts = Parts {
-            binding: self.binding,
+            preferred: self.bindings,
+            extensions: self.extensions,
+            wallet: self
+                .credentials
+                .check((card == Card::Named).then_some(card_url))?,
             egress: self.egress.connect_timeout(self.connect_timeout).build()?,
             limits: self.limits,
         };
@@ -197,6 +253,15 @@ impl ClientBuilder {
         };
         Ok((parts, waits))
     }
+}
+
+/// Whose word there is for a card's URL.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Card {
+    /// The caller's.
+    Named,
+    /// Nobody's.
+    FromOutside,
 }
 
 impl Default for ClientBuilder {

@@ -5,18 +5,21 @@ use std::time::Duration;
 use bytestring::ByteString;
 use llamon_core::Limits;
 use llamon_core::a2a::{AgentCard, ListTasksRequest, ListTasksResponse, Task, TaskRequest};
+use reqwest::header::{HeaderMap, HeaderName};
 use url::Url;
 
-use crate::address;
 use crate::answer::{self, Read};
 use crate::binding::{Binding, Endpoint, Operation};
 use crate::builder::ClientBuilder;
+use crate::choice::choose;
+use crate::credentials::Wallet;
 use crate::egress::{Egress, Head, Method, Request};
 use crate::error::ClientError;
 use crate::outgoing::Outgoing;
 use crate::reply::Reply;
 use crate::retry::retrying;
 use crate::stream::{EventStream, Follow, Settings};
+use crate::{address, extensions};
 
 /// A client for one agent. Cloning it is cheap, and clones share their connections.
 ///
@@ -32,6 +35,8 @@ struct Inner {
     card_json: ByteString,
     endpoint: Endpoint,
     egress: Egress,
+    wallet: Wallet,
+    extensions: Vec<String>,
     waits: Waits,
     /// Of responses.
     limits: Limits,
@@ -82,9 +87,15 @@ impl Client {
     /// When the message has no parts, when there is no answer in time, and the agent's error.
     /// A task that failed is an answer: see [`Reply::state`].
     pub async fn send(&self, message: impl Into<Outgoing>) -> Result<Reply, ClientError> {
-        let operation = Operation::Send(message.into().into_request()?);
-        let result = self.call(&operation, answer::read_send_result).await?;
-        Ok(Reply::from(result))
+        let mut message = message.into();
+        let extensions = message.take_extensions();
+        let operation = Operation::Send(message.into_request()?);
+        let binding = self.binding();
+        let read = |head: &Head, text: &_, limits: &_| {
+            let result = answer::read(binding, head, text, limits, answer::read_send_result)?;
+            Ok(Reply::from(result).with_extensions(head.extensions.clone()))
+        };
+        self.ask_with(&operation, &extensions, read).await
     }
 
     /// Sends a message and opens the stream of what happens then (A2A section 3.1.2).
@@ -96,8 +107,10 @@ impl Client {
     /// When the message has no parts, when no stream begins in time, and the agent's error, also
     /// that it has no streams.
     pub async fn stream(&self, message: impl Into<Outgoing>) -> Result<EventStream, ClientError> {
-        let operation = Operation::Stream(message.into().into_request()?);
-        let request = self.request(&operation)?;
+        let mut message = message.into();
+        let extensions = message.take_extensions();
+        let operation = Operation::Stream(message.into_request()?);
+        let request = self.request(&operation, &extensions).await?;
         self.open(&operation, &request, Follow::Answer).await
     }
 
@@ -139,6 +152,40 @@ impl Client {
         self.call(&Operation::Cancel(id.into()), Task::read).await
     }
 
+    /// The agent's card for callers that it knows (A2A section 3.1.11). Repeated where that can
+    /// help; cancel-safe.
+    ///
+    /// Use it instead of [`Client::card`] for as long as the credentials hold; a client that is
+    /// made of [`Client::extended_card_json`] with [`ClientBuilder::with_card`] does.
+    ///
+    /// # Errors
+    /// When the agent has none, or wants credentials ([`ClientBuilder::bearer`]), and when there
+    /// is no answer in time.
+    pub async fn extended_card(&self) -> Result<AgentCard, ClientError> {
+        let json = self.extended_card_json().await?;
+        serde_json::from_str(&json).map_err(|error| {
+            ClientError::invalid_response(format!(
+                "what {} answered with is no agent card: {error}",
+                address::shown(&self.inner.endpoint.url)
+            ))
+        })
+    }
+
+    /// As [`Client::extended_card`]: its text as the agent serves it, with the fields that this
+    /// client does not know.
+    ///
+    /// # Errors
+    /// As [`Client::extended_card`].
+    pub async fn extended_card_json(&self) -> Result<String, ClientError> {
+        self.call(&Operation::ExtendedCard, |reader, text, _| {
+            if reader.peek() != Some(b'{') {
+                return Err(reader.wrong_type("an agent card"));
+            }
+            Ok(reader.skip()?.of(text).to_owned())
+        })
+        .await
+    }
+
     /// Follows a task that runs or waits: the task as it stands, then every event until its end
     /// (A2A section 3.1.6). Opening is repeated where that can help; cancel-safe.
     ///
@@ -149,7 +196,7 @@ impl Client {
         let id: Arc<str> = id.into();
         let operation = Operation::Subscribe(Arc::clone(&id));
         let follow = Follow::Task(id);
-        let mut request = self.request(&operation)?;
+        let mut request = self.request(&operation, &[]).await?;
         let opened = self.open(&operation, &request, follow.clone()).await;
         match opened {
             // The specification's table says POST, its protobuf file says GET; some servers
@@ -180,22 +227,54 @@ impl Client {
                 address::shown(card_url)
             ))
         })?;
-        let endpoint = address::choose(&card, card_url, parts.binding, &parts.egress)?;
+        let endpoint = choose(&card, card_url, &parts.preferred, &parts.egress)?;
+        parts.wallet.permit(&endpoint.url)?;
         Ok(Self {
             inner: Arc::new(Inner {
                 card,
                 card_json,
                 endpoint,
                 egress: parts.egress,
+                wallet: parts.wallet,
+                extensions: parts.extensions,
                 waits,
                 limits: answer::response_limits(&parts.limits),
             }),
         })
     }
 
-    fn request(&self, operation: &Operation) -> Result<Request, ClientError> {
+    async fn request(
+        &self,
+        operation: &Operation,
+        extensions: &[String],
+    ) -> Result<Request, ClientError> {
         let endpoint = &self.inner.endpoint;
-        endpoint.binding.request(endpoint, operation)
+        let mut request = endpoint.binding.request(endpoint, operation)?;
+        request.headers = self.headers(extensions).await?;
+        Ok(request)
+    }
+
+    /// The headers of a call, whatever its binding: extensions and credentials.
+    async fn headers(&self, extensions: &[String]) -> Result<HeaderMap, ClientError> {
+        let Inner {
+            card,
+            endpoint,
+            wallet,
+            waits,
+            ..
+        } = &*self.inner;
+        let asked = extensions::asked(card, &self.inner.extensions, extensions)?;
+        let given = tokio::time::timeout(waits.timeout, wallet.headers(&endpoint.url));
+        let mut headers = given.await.map_err(|_| {
+            ClientError::timeout(format!(
+                "there were no credentials within {:?}; raise the client's timeout if they need longer",
+                waits.timeout
+            ))
+        })??;
+        if let Some(asked) = asked {
+            headers.insert(HeaderName::from_static(extensions::HEADER), asked);
+        }
+        Ok(headers)
     }
 
     fn attempts(&self, operation: &Operation) -> u32 {
@@ -222,13 +301,22 @@ impl Client {
         operation: &Operation,
         read: impl Fn(&Head, &ByteString, &Limits) -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
+        self.ask_with(operation, &[], read).await
+    }
+
+    async fn ask_with<T>(
+        &self,
+        operation: &Operation,
+        extensions: &[String],
+        read: impl Fn(&Head, &ByteString, &Limits) -> Result<T, ClientError>,
+    ) -> Result<T, ClientError> {
         let Inner {
             egress,
             waits,
             limits,
             ..
         } = &*self.inner;
-        let request = self.request(operation)?;
+        let request = self.request(operation, extensions).await?;
         let attempt = || async {
             let response = egress.send(&request).await?;
             let (head, text) = response.text(limits.max_body_bytes).await?;
@@ -293,7 +381,10 @@ impl fmt::Debug for Client {
 
 /// What a client is made of, besides its card.
 pub(crate) struct Parts {
-    pub(crate) binding: Option<Binding>,
+    /// Empty for the order of the card.
+    pub(crate) preferred: Vec<Binding>,
+    pub(crate) extensions: Vec<String>,
+    pub(crate) wallet: Wallet,
     pub(crate) egress: Egress,
     /// Of a server.
     pub(crate) limits: Limits,
@@ -316,6 +407,7 @@ pub(crate) async fn fetch_card(
         method: Method::Get,
         url: url.clone(),
         accept: "application/json",
+        headers: parts.wallet.headers(url).await?,
         body: None,
     };
     let limits = answer::response_limits(&parts.limits);

@@ -1,6 +1,7 @@
 //! Calls as JSON-RPC 2.0 (A2A section 9).
 
 use llamon_core::json::string_token;
+use reqwest::header::HeaderMap;
 
 use crate::binding::{Endpoint, Operation};
 use crate::egress::{Body, Method, Request};
@@ -29,6 +30,7 @@ pub(crate) fn request(endpoint: &Endpoint, operation: &Operation) -> Request {
         } else {
             JSON
         },
+        headers: HeaderMap::new(),
         body: Some(Body {
             media_type: JSON,
             bytes: body.into(),

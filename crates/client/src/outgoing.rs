@@ -23,6 +23,7 @@ pub struct Outgoing {
     // Its message has no parts: they are in `parts` until it is sent.
     request: SendMessageRequest,
     parts: Vec<Part>,
+    extensions: Vec<String>,
 }
 
 impl Outgoing {
@@ -32,6 +33,7 @@ impl Outgoing {
         Self {
             request: SendMessageRequest::new(message),
             parts: Vec::new(),
+            extensions: Vec::new(),
         }
     }
 
@@ -103,10 +105,22 @@ impl Outgoing {
         self
     }
 
+    /// Asks for an extension of the protocol for this message (A2A section 4.6), beside those of
+    /// [`ClientBuilder::extension`](crate::ClientBuilder::extension).
+    pub fn extension(mut self, uri: impl Into<String>) -> Self {
+        self.extensions.push(uri.into());
+        self
+    }
+
     /// Sets the message's id, which is a new UUID otherwise.
     pub fn message_id(mut self, message_id: impl Into<String>) -> Self {
         self.request.message.message_id = message_id.into();
         self
+    }
+
+    /// Takes out the extensions that are asked for with [`Outgoing::extension`].
+    pub(crate) fn take_extensions(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.extensions)
     }
 
     pub(crate) fn into_request(mut self) -> Result<SendMessageRequest, ClientError> {
@@ -151,6 +165,7 @@ impl From<SendMessageRequest> for Outgoing {
         Self {
             request,
             parts: parts.to_vec(),
+            extensions: Vec::new(),
         }
     }
 }

@@ -7,6 +7,7 @@ use llamon_core::{Part, Payload};
 #[derive(Clone, Debug)]
 pub struct Reply {
     result: SendResult,
+    extensions: Vec<String>,
 }
 
 impl Reply {
@@ -73,6 +74,17 @@ impl Reply {
         id.filter(|id| !id.is_empty())
     }
 
+    /// URIs of the extensions that the agent says it used for this answer, of those that were
+    /// asked for (A2A section 4.6).
+    pub fn extensions(&self) -> &[String] {
+        &self.extensions
+    }
+
+    pub(crate) fn with_extensions(mut self, extensions: Vec<String>) -> Self {
+        self.extensions = extensions;
+        self
+    }
+
     pub(crate) fn of_task(task: Task) -> Self {
         Self::from(SendResult::Task(Arc::new(task)))
     }
@@ -84,6 +96,9 @@ impl Reply {
 
 impl From<SendResult> for Reply {
     fn from(result: SendResult) -> Self {
-        Self { result }
+        Self {
+            result,
+            extensions: Vec::new(),
+        }
     }
 }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use llamon_core::a2a::MEDIA_TYPE;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::header::HeaderMap;
 use url::Url;
 
 use crate::binding::{Endpoint, Operation};
@@ -47,6 +48,7 @@ pub(crate) fn request(endpoint: &Endpoint, operation: &Operation) -> Result<Requ
             Method::Delete,
             push_path(&request.task_id, Some(&request.id))?,
         ),
+        Operation::ExtendedCard => (Method::Get, "/extendedAgentCard".to_owned()),
     };
     let bytes = match operation {
         Operation::Send(request) | Operation::Stream(request) => {
@@ -63,6 +65,7 @@ pub(crate) fn request(endpoint: &Endpoint, operation: &Operation) -> Result<Requ
         Operation::Cancel(_) => Some(Bytes::from_static(b"{}")),
         Operation::Get(_) | Operation::List(_) | Operation::Subscribe(_) => None,
         Operation::GetPush(_) | Operation::ListPush(_) | Operation::DeletePush(_) => None,
+        Operation::ExtendedCard => None,
     };
     Ok(Request {
         method,
@@ -72,6 +75,7 @@ pub(crate) fn request(endpoint: &Endpoint, operation: &Operation) -> Result<Requ
         } else {
             JSON
         },
+        headers: HeaderMap::new(),
         body: bytes.map(|bytes| Body {
             media_type: MEDIA_TYPE,
             bytes,

@@ -38,6 +38,7 @@ pub struct EventStream {
     // Runs from the last event that is to be expected.
     closing: Option<Pin<Box<Sleep>>>,
     ended: bool,
+    extensions: Vec<String>,
 }
 
 /// What a stream needs to know of its client.
@@ -60,6 +61,7 @@ pub(crate) enum Follow {
 
 impl EventStream {
     pub(crate) fn new(response: Response, settings: Settings) -> Self {
+        let extensions = response.head.extensions.clone();
         let max_event_bytes = settings.limits.max_body_bytes;
         let bytes = Guarded::new(
             response.into_chunks(),
@@ -76,6 +78,7 @@ impl EventStream {
             folding: Folding::new(task_id),
             closing: None,
             ended: false,
+            extensions,
         }
     }
 
@@ -105,7 +108,8 @@ impl EventStream {
             // The error was taken with `next`.
             return Err(self.interrupted(None));
         }
-        self.folding.into_reply()
+        let reply = self.folding.into_reply()?;
+        Ok(reply.with_extensions(self.extensions))
     }
 
     /// The task's id, as soon as an event has said it; from the beginning where the stream was
@@ -114,12 +118,18 @@ impl EventStream {
         self.folding.task_id().map(|id| &**id)
     }
 
+    /// As [`Reply::extensions`].
+    pub fn extensions(&self) -> &[String] {
+        &self.extensions
+    }
+
     fn read(&mut self, data: String) -> Result<StreamEvent, ClientError> {
         let head = Head {
             url: "the stream".to_owned(),
             status: 200,
             media_type: String::new(),
             location: None,
+            extensions: Vec::new(),
         };
         let Settings {
             binding, limits, ..

@@ -64,6 +64,32 @@ async fn the_first_interface_that_is_spoken_is_used_unless_one_is_asked_for() {
     let client = builder.discover(&server.url("")).await.unwrap();
     assert_eq!(client.binding(), Binding::JsonRpc);
     assert_eq!(client.url(), server.url("/rpc"));
+
+    // What is preferred and offered, in the caller's order; the card's where nothing is.
+    let orders: [(&[Binding], Binding); 4] = [
+        (&[], Binding::Rest),
+        (&[Binding::JsonRpc], Binding::JsonRpc),
+        (&[Binding::JsonRpc, Binding::Rest], Binding::JsonRpc),
+        (&[Binding::Rest, Binding::JsonRpc], Binding::Rest),
+    ];
+    for (order, expected) in orders {
+        let builder = Client::builder().bindings(order.iter().copied());
+        let client = builder.discover(&server.url("")).await.unwrap();
+        assert_eq!(client.binding(), expected, "{order:?}");
+    }
+}
+
+#[test]
+fn a_preferred_binding_that_is_not_offered_is_passed_over() {
+    let card = card(&[("JSONRPC", "1.0", "http://127.0.0.1/")]);
+    let with = |order: &[Binding]| {
+        Client::builder()
+            .bindings(order.iter().copied())
+            .with_card(&card, "http://127.0.0.1/")
+    };
+    let client = with(&[Binding::Rest, Binding::JsonRpc]).unwrap();
+    assert_eq!(client.binding(), Binding::JsonRpc);
+    assert!(with(&[Binding::Rest]).unwrap_err().is_usage());
 }
 
 #[test]

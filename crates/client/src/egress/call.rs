@@ -11,11 +11,14 @@ use url::Url;
 
 use super::{Egress, Method, http, response, shown};
 use crate::error::ClientError;
+use crate::extensions;
 
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) url: Url,
     pub(crate) accept: &'static str,
+    /// Those of the caller, such as credentials; the others are set here.
+    pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Body>,
 }
 
@@ -32,6 +35,8 @@ pub(crate) struct Head {
     /// In lower case, without parameters.
     pub(crate) media_type: String,
     pub(crate) location: Option<String>,
+    /// URIs of the extensions that the agent says are active.
+    pub(crate) extensions: Vec<String>,
 }
 
 pub(crate) struct Response {
@@ -46,7 +51,7 @@ impl Egress {
     /// Sends the request and waits for the response's head, without a limit of its own: neither
     /// the whole time nor the requests per host, which are as many as the caller makes.
     pub(crate) async fn send(&self, request: &Request) -> Result<Response, ClientError> {
-        let mut headers = HeaderMap::new();
+        let mut headers = request.headers.clone();
         headers.insert(
             HeaderName::from_static(VERSION_HEADER),
             HeaderValue::from_static(PROTOCOL_VERSION),
@@ -74,6 +79,14 @@ impl Egress {
                 .trim()
                 .to_ascii_lowercase(),
             location: header(LOCATION),
+            extensions: inner
+                .headers()
+                .get_all(extensions::HEADER)
+                .iter()
+                .filter_map(|value| value.to_str().ok())
+                .flat_map(extensions::named)
+                .map(str::to_owned)
+                .collect(),
         };
         Ok(Response { head, inner })
     }

@@ -294,24 +294,30 @@ fn shown(url: &Url, trust: Trust) -> String {
 fn header_map(headers: &[(&str, &str)]) -> Result<HeaderMap, EgressError> {
     let mut map = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
-        let Ok(parsed) = HeaderName::try_from(*name) else {
-            return Err(EgressError::usage(format!(
-                "{name:?} is no name of an HTTP header"
-            )));
-        };
-        if OURS.contains(&parsed.as_str()) {
-            return Err(EgressError::usage(format!(
-                "the header {name:?} is set by whoever makes the connection; leave it out"
-            )));
-        }
-        let Ok(mut value) = HeaderValue::try_from(*value) else {
-            // The value is not shown: it can be a token.
-            return Err(EgressError::usage(format!(
-                "the value of the header {name:?} has a character that HTTP does not allow, such as a line break"
-            )));
-        };
-        value.set_sensitive(true);
-        map.append(parsed, value);
+        let (name, value) = header(name, value)?;
+        map.append(name, value);
     }
     Ok(map)
+}
+
+/// A header that a caller gives; its value is kept out of every log.
+pub(crate) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), EgressError> {
+    let Ok(parsed) = HeaderName::try_from(name) else {
+        return Err(EgressError::usage(format!(
+            "{name:?} is no name of an HTTP header"
+        )));
+    };
+    if OURS.contains(&parsed.as_str()) {
+        return Err(EgressError::usage(format!(
+            "the header {name:?} is set by whoever makes the connection; leave it out"
+        )));
+    }
+    let Ok(mut value) = HeaderValue::try_from(value) else {
+        // The value is not shown: it can be a token.
+        return Err(EgressError::usage(format!(
+            "the value of the header {name:?} has a character that HTTP does not allow, such as a line break"
+        )));
+    };
+    value.set_sensitive(true);
+    Ok((parsed, value))
 }
