@@ -20,7 +20,10 @@ mod task;
 
 pub use artifact::{Artifact, ArtifactUpdate};
 pub use card::{
-    AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, CardError, Skill,
+    AgentCapabilities, AgentCard, AgentCardSignature, AgentExtension, AgentInterface,
+    AgentProvider, ApiKeyScheme, CardError, HttpScheme, MutualTlsScheme, OAuth2Scheme,
+    OAuthEndpoints, OAuthFlow, OpenIdConnectScheme, Scopes, SecurityRequirement, SecurityScheme,
+    Skill,
 };
 pub use error::{A2aError, ErrorCode};
 pub use event::StreamEvent;

@@ -1,6 +1,14 @@
+mod security;
+
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+pub use security::{
+    ApiKeyScheme, HttpScheme, MutualTlsScheme, OAuth2Scheme, OAuthEndpoints, OAuthFlow,
+    OpenIdConnectScheme, Scopes, SecurityRequirement, SecurityScheme,
+};
 
 /// An agent's description of itself (section 4.4.1).
 ///
@@ -35,6 +43,20 @@ pub struct AgentCard {
     /// What of the protocol it supports. A server sets what it serves.
     #[serde(default)]
     pub capabilities: AgentCapabilities,
+    /// Ways to authenticate, by the names that requirements use (section 4.5.1).
+    #[serde(
+        default,
+        alias = "security_schemes",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
+    pub security_schemes: BTreeMap<String, SecurityScheme>,
+    /// What a caller must show: one of these. Empty where nothing is needed.
+    #[serde(
+        default,
+        alias = "security_requirements",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub security_requirements: Vec<SecurityRequirement>,
     /// Media types that it takes.
     #[serde(default)]
     pub default_input_modes: Vec<String>,
@@ -44,6 +66,10 @@ pub struct AgentCard {
     /// What it can do.
     #[serde(default)]
     pub skills: Vec<Skill>,
+    /// Signatures of the card without this field (section 8.4). Those of a card that was read
+    /// are for its text: check that, not this struct.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signatures: Vec<AgentCardSignature>,
     /// Where its icon is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icon_url: Option<String>,
@@ -169,6 +195,38 @@ pub struct Skill {
     /// Media types that it answers with, if not the card's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output_modes: Vec<String>,
+    /// What a caller of this skill must show besides what the card needs: one of these.
+    #[serde(
+        default,
+        alias = "security_requirements",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub security_requirements: Vec<SecurityRequirement>,
+}
+
+/// A signature of a card, a JWS with its payload taken out (section 4.4.7).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AgentCardSignature {
+    /// The protected header, JSON in base64url.
+    pub protected: String,
+    /// The signature, in base64url.
+    pub signature: String,
+    /// The header that is not protected. Nothing is decided by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<serde_json::Value>,
+}
+
+impl AgentCardSignature {
+    /// A signature without an unprotected header.
+    pub fn new(protected: impl Into<String>, signature: impl Into<String>) -> Self {
+        Self {
+            protected: protected.into(),
+            signature: signature.into(),
+            header: None,
+        }
+    }
 }
 
 impl Skill {
@@ -187,6 +245,7 @@ impl Skill {
             examples: Vec::new(),
             input_modes: Vec::new(),
             output_modes: Vec::new(),
+            security_requirements: Vec::new(),
         }
     }
 
@@ -223,7 +282,10 @@ impl AgentCard {
             capabilities: AgentCapabilities::default(),
             default_input_modes: modes(),
             default_output_modes: modes(),
+            security_schemes: BTreeMap::new(),
+            security_requirements: Vec::new(),
             skills: Vec::new(),
+            signatures: Vec::new(),
             icon_url: None,
         }
     }
@@ -250,6 +312,20 @@ impl AgentCard {
             url: url.into(),
             organization: organization.into(),
         });
+        self
+    }
+
+    /// The card with a way to authenticate, under a name for [`AgentCard::requires`].
+    #[must_use]
+    pub fn security_scheme(mut self, name: impl Into<String>, scheme: SecurityScheme) -> Self {
+        self.security_schemes.insert(name.into(), scheme);
+        self
+    }
+
+    /// The card with one more thing that a caller can show; of several, one is enough.
+    #[must_use]
+    pub fn requires(mut self, requirement: SecurityRequirement) -> Self {
+        self.security_requirements.push(requirement);
         self
     }
 
@@ -332,6 +408,28 @@ impl AgentCard {
                 return Err(CardError::new(at("protocolVersion"), "\"\"", "1.0"));
             }
         }
+        self.check_security("", &self.security_requirements)?;
+        for (index, skill) in self.skills.iter().enumerate() {
+            self.check_security(&format!("skills[{index}]."), &skill.security_requirements)?;
+        }
+        Ok(())
+    }
+
+    fn check_security(
+        &self,
+        prefix: &str,
+        requirements: &[SecurityRequirement],
+    ) -> Result<(), CardError> {
+        for (index, requirement) in requirements.iter().enumerate() {
+            let mut names = requirement.schemes.keys();
+            if let Some(name) = names.find(|name| !self.security_schemes.contains_key(*name)) {
+                return Err(CardError::new(
+                    format!("{prefix}securityRequirements[{index}]"),
+                    format!("a requirement of {name:?}"),
+                    "names that securitySchemes declares (AgentCard::security_scheme adds one)",
+                ));
+            }
+        }
         Ok(())
     }
 }
@@ -409,3 +507,36 @@ impl fmt::Display for CardError {
 }
 
 impl std::error::Error for CardError {}
+
+#[cfg(test)]
+mod tests {
+    use super::{AgentCard, SecurityRequirement, SecurityScheme, Skill};
+
+    #[test]
+    fn a_requirement_of_a_scheme_that_is_not_declared_is_an_error() {
+        let card = AgentCard::new("a", "b", "1").skill(Skill::new("s", "s", "s"));
+        let needed = SecurityRequirement::new("bearer", [] as [&str; 0]);
+        let wrong = card.clone().requires(needed.clone());
+        let error = wrong.check().unwrap_err();
+        assert_eq!(error.field(), "securityRequirements[0]");
+        assert!(error.to_string().contains("\"bearer\""), "{error}");
+
+        let mut in_a_skill = card.clone();
+        in_a_skill.skills[0].security_requirements.push(needed);
+        let error = in_a_skill.check().unwrap_err();
+        assert_eq!(error.field(), "skills[0].securityRequirements[0]");
+
+        let right = wrong.security_scheme("bearer", SecurityScheme::http("Bearer"));
+        assert!(right.check().is_ok());
+    }
+
+    #[test]
+    fn a_card_without_security_says_nothing_of_it() {
+        let card = AgentCard::new("a", "b", "1").skill(Skill::new("s", "s", "s"));
+        let json = serde_json::to_string(&card).unwrap();
+        assert!(
+            !json.contains("security") && !json.contains("signatures"),
+            "{json}"
+        );
+    }
+}
