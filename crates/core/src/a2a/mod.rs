@@ -50,6 +50,8 @@ pub const VERSION_HEADER: &str = "a2a-version";
 pub const BINDING_JSONRPC: &str = "JSONRPC";
 /// `protocolBinding` of REST.
 pub const BINDING_REST: &str = "HTTP+JSON";
+/// `protocolBinding` of gRPC.
+pub const BINDING_GRPC: &str = "GRPC";
 /// Where an agent's card is, relative to the agent's base URL.
 pub const CARD_PATH: &str = ".well-known/agent-card.json";
 /// The media type of REST bodies.
