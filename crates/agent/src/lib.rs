@@ -39,6 +39,7 @@
 //! | feature | brings |
 //! |---|---|
 //! | `sqlite` | tasks in a file, `server::backend::sqlite`, and with `graph` its threads, too; SQLite is built in |
+//! | `grpc` | gRPC beside JSON-RPC and REST, `server::GrpcAt` |
 //! | `graph` | `graph`: graphs of steps, and graphs as agents |
 //! | `conformance` | `server::backend::conformance`: what a backend promises, as tests |
 

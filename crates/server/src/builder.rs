@@ -15,6 +15,8 @@ use crate::backend::{Backend, Durability, MemoryBackend};
 use crate::clock::Clock;
 use crate::config_error::ConfigError;
 use crate::engine::{Engine, Execution};
+#[cfg(feature = "grpc")]
+use crate::grpc::{Grpc, GrpcAt};
 use crate::handler::{Handler, TaskVisibility};
 use crate::hitl::Asking;
 use crate::push::{PushEngine, PushNotifications};
@@ -73,6 +75,10 @@ pub fn create_server<M, A: IntoAgent<M>>(card: AgentCard, agent: A) -> ServerBui
         asking: Asking::default(),
         question_expiry: None,
         push: None,
+        #[cfg(feature = "grpc")]
+        grpc: None,
+        #[cfg(feature = "grpc")]
+        grpc_target: None,
         clock: Clock::system(),
     };
     ServerBuilder {
@@ -110,6 +116,10 @@ struct Settings {
     asking: Asking,
     question_expiry: Option<Duration>,
     push: Option<PushNotifications>,
+    #[cfg(feature = "grpc")]
+    grpc: Option<GrpcAt>,
+    #[cfg(feature = "grpc")]
+    grpc_target: Option<String>,
     clock: Clock,
 }
 
@@ -246,6 +256,22 @@ impl<M> ServerBuilder<M> {
         self
     }
 
+    /// Speaks gRPC as well, in plaintext. Default: it does not.
+    #[cfg(feature = "grpc")]
+    pub fn grpc(mut self, at: GrpcAt) -> Self {
+        self.settings.grpc = Some(at);
+        self
+    }
+
+    /// What clients call gRPC at, for the card: `agents.example.com:50051`, or a URL without a path.
+    /// Needed behind a proxy with [`GrpcAt::Address`], and when listening on all addresses; a card
+    /// that names its interfaces wins.
+    #[cfg(feature = "grpc")]
+    pub fn grpc_target(mut self, target: impl Into<String>) -> Self {
+        self.settings.grpc_target = Some(target.into());
+        self
+    }
+
     /// Where the server reads the time of day, for tests.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.settings.clock = clock;
@@ -293,6 +319,12 @@ impl Settings {
             },
         });
         let public_url = self.public_url.map(check_public_url).transpose()?;
+        #[cfg(feature = "grpc")]
+        let grpc = self.grpc.map(|at| Grpc::new(at, self.grpc_target));
+        #[cfg(feature = "grpc")]
+        if let Some(grpc) = &grpc {
+            grpc.check()?;
+        }
         let backend = self.backend.unwrap_or_else(|| {
             tracing::info!(
                 agent = %self.card.name,
@@ -333,6 +365,8 @@ impl Settings {
             handler: Arc::new(Handler::new(engine, shared, self.visibility, push)),
             shutdown_grace: self.shutdown_grace,
             drain_delay: self.drain_delay,
+            #[cfg(feature = "grpc")]
+            grpc,
         })
     }
 }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use bytes::Bytes;
-use llamon_core::a2a::{AgentCard, AgentInterface, BINDING_JSONRPC, BINDING_REST};
+use llamon_core::a2a::{AgentCard, AgentInterface, BINDING_GRPC, BINDING_JSONRPC, BINDING_REST};
 
 use crate::config_error::ConfigError;
 
@@ -73,6 +73,7 @@ pub(crate) fn complete(
     card: &AgentCard,
     base_url: Option<&str>,
     sends_push: bool,
+    grpc_target: Option<&str>,
 ) -> Result<AgentCard, ConfigError> {
     let mut card = card.clone();
     card.capabilities.streaming = true;
@@ -84,6 +85,8 @@ pub(crate) fn complete(
             AgentInterface::new(base_url, BINDING_JSONRPC),
             AgentInterface::new(base_url, BINDING_REST),
         ];
+        let grpc = grpc_target.map(|target| AgentInterface::new(target, BINDING_GRPC));
+        card.supported_interfaces.extend(grpc);
     }
     Ok(card)
 }

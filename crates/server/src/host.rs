@@ -38,14 +38,29 @@ pub struct AgentHost {
 #[must_use = "a bound host does nothing until it serves"]
 pub struct BoundHost {
     pub(crate) address: SocketAddr,
-    pub(crate) listener: TcpListener,
-    pub(crate) router: Router,
+    pub(crate) doors: Vec<Door>,
     pub(crate) handlers: Vec<Arc<Handler>>,
     pub(crate) shutdown_grace: Duration,
     pub(crate) drain_delay: Duration,
     urls: Vec<String>,
     /// Where each agent is on this machine, and its card.
     agents: Vec<(String, AgentCard)>,
+}
+
+/// A port that is listened on, and what is behind it.
+pub(crate) struct Door {
+    pub(crate) listener: TcpListener,
+    pub(crate) router: Router,
+    pub(crate) speaks: Speaks,
+}
+
+/// What a port's connections are served as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    Http1,
+    /// HTTP/1.1, or HTTP/2 where the connection begins so.
+    #[cfg(feature = "grpc")]
+    Http1AndHttp2,
 }
 
 impl AgentHost {
@@ -87,6 +102,12 @@ impl AgentHost {
             prefixes.push(prefix);
         }
         check_apart(&prefixes)?;
+        #[cfg(feature = "grpc")]
+        for ((_, server), prefix) in self.agents.iter().zip(&prefixes) {
+            if let Some(grpc) = &server.grpc {
+                grpc.check_prefix(prefix)?;
+            }
+        }
         if prefixes.is_empty() {
             let message = "there is no agent to serve; add one with .agent(\"/path\", server)";
             return Err(ConfigError::path(message).into());
@@ -110,6 +131,9 @@ impl AgentHost {
             .local_addr()
             .map_err(|error| ServeError::bind(address, error))?;
         let origin = format!("http://{local}");
+        let mut doors = Vec::new();
+        #[cfg_attr(not(feature = "grpc"), expect(unused_mut, reason = "gRPC changes it"))]
+        let mut speaks = Speaks::Http1;
         let mut router = Router::new();
         let mut handlers = Vec::new();
         let mut urls = Vec::new();
@@ -120,18 +144,51 @@ impl AgentHost {
             handlers.push(Arc::clone(&server.handler));
             shutdown_grace = shutdown_grace.max(server.shutdown_grace);
             drain_delay = drain_delay.max(server.drain_delay);
-            let (routes, card) = server.routes(prefix, Some(&origin))?;
-            router = router.merge(routes);
+            #[cfg(feature = "grpc")]
+            let (grpc_target, grpc_port) = match &server.grpc {
+                None => (None, None),
+                Some(grpc) => {
+                    let port = grpc.bind().await?;
+                    if port.is_none() {
+                        speaks = Speaks::Http1AndHttp2;
+                    }
+                    let at = port.as_ref().map_or(local, |port| port.local);
+                    let target = server.card.supported_interfaces.is_empty();
+                    let target =
+                        target.then(|| grpc.target(server.public_url.as_deref(), Some(at)));
+                    (target.transpose()?, port)
+                }
+            };
+            #[cfg(not(feature = "grpc"))]
+            let grpc_target = None;
+            let routes = server.routes(prefix, Some(&origin), grpc_target)?;
+            let card = routes.card;
+            router = router.merge(routes.router);
+            #[cfg(feature = "grpc")]
+            if let (Some(port), Some(router)) = (grpc_port, routes.grpc) {
+                doors.push(Door {
+                    listener: port.listener,
+                    router: router.fallback(binding::not_found),
+                    speaks: Speaks::Http1AndHttp2,
+                });
+            }
             let interface = card.supported_interfaces.first();
             urls.push(interface.map_or_else(String::new, |interface| interface.url.clone()));
             agents.push((format!("{origin}{prefix}"), card));
         }
+        doors.insert(
+            0,
+            Door {
+                listener,
+                router: router
+                    .merge(health::routes(handlers.clone()))
+                    .fallback(binding::not_found),
+                speaks,
+            },
+        );
         Ok(BoundHost {
             address: local,
-            listener,
-            router: router
-                .merge(health::routes(handlers.clone()))
-                .fallback(binding::not_found),
+            doors,
             handlers,
             shutdown_grace,
             drain_delay,
@@ -259,7 +316,7 @@ fn check_apart(prefixes: &[String]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-async fn resolve(address: &str) -> Result<Vec<SocketAddr>, ConfigError> {
+pub(crate) async fn resolve(address: &str) -> Result<Vec<SocketAddr>, ConfigError> {
     let unusable = |reason: String| {
         ConfigError::address(format!(
             "cannot listen on {address:?}: {reason}; expected host and port, such as 127.0.0.1:8080"

@@ -36,6 +36,8 @@ mod clock;
 mod composer;
 mod config_error;
 mod engine;
+#[cfg(feature = "grpc")]
+mod grpc;
 mod handler;
 mod health;
 mod host;
@@ -60,6 +62,8 @@ pub use check::{is_function_agent as __is_function_agent, is_inputs_agent as __i
 pub use clock::Clock;
 pub use config_error::ConfigError;
 pub use engine::Execution;
+#[cfg(feature = "grpc")]
+pub use grpc::GrpcAt;
 pub use handler::TaskVisibility;
 pub use host::{AgentHost, BoundHost};
 pub use push::PushNotifications;

@@ -1,15 +1,24 @@
 //! The accept loop: connections in, and an orderly end.
 
+#[cfg(feature = "grpc")]
+mod h2c;
+
 use std::future::Future;
+use std::io;
+use std::pin::Pin;
 use std::time::Duration;
 
+use axum::Router;
+use futures_util::stream::{self, Stream, StreamExt as _};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
 
-use crate::host::BoundHost;
+use tokio_util::sync::CancellationToken;
+
+use crate::host::{BoundHost, Door, Speaks};
 use crate::serve_error::ServeError;
 
 /// How long a client may take to send a request's head.
@@ -25,6 +34,7 @@ pub(crate) async fn serve(
 ) -> Result<(), ServeError> {
     let mut connections = tokio::task::JoinSet::new();
     let graceful = GracefulShutdown::new();
+    let closing = CancellationToken::new();
     for handler in &host.handlers {
         handler.keep();
     }
@@ -37,17 +47,17 @@ pub(crate) async fn serve(
         }
     };
     let mut stop = std::pin::pin!(stop);
+    let mut arrivals = stream::select_all(host.doors.into_iter().map(arrivals));
     loop {
         let accepted = tokio::select! {
             biased;
             () = &mut stop => break,
-            accepted = host.listener.accept() => accepted,
+            Some(accepted) = arrivals.next() => accepted,
             Some(_) = connections.join_next(), if !connections.is_empty() => continue,
         };
         match accepted {
-            Ok((stream, _)) => {
-                let service = TowerToHyperService::new(host.router.clone());
-                connections.spawn(graceful.watch(connect(stream, service)));
+            Ok(arrival) => {
+                connections.spawn(arrival.serve(graceful.watcher(), closing.clone()));
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) if is_exhausted(&error) => {
@@ -57,7 +67,8 @@ pub(crate) async fn serve(
             Err(error) => return Err(ServeError::listen(error)),
         }
     }
-    drop(host.listener);
+    drop(arrivals);
+    closing.cancel();
     let turns = host
         .handlers
         .iter()
@@ -73,17 +84,53 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-type Connection = http1::Connection<TokioIo<TcpStream>, TowerToHyperService<axum::Router>>;
+/// A connection, and what it came to.
+struct Arrival {
+    stream: TcpStream,
+    router: Router,
+    speaks: Speaks,
+}
 
-fn connect(stream: TcpStream, service: TowerToHyperService<axum::Router>) -> Connection {
-    // Without it, each event of a stream waits for the acknowledgement of the one before.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY cannot be set");
+/// The connections that come through a door. It has no end.
+fn arrivals(door: Door) -> Pin<Box<dyn Stream<Item = io::Result<Arrival>> + Send>> {
+    Box::pin(stream::unfold(door, |door| async move {
+        let accepted = door.listener.accept().await;
+        let arrival = accepted.map(|(stream, _)| Arrival {
+            stream,
+            router: door.router.clone(),
+            speaks: door.speaks,
+        });
+        Some((arrival, door))
+    }))
+}
+
+impl Arrival {
+    /// Serves it; `closing` says that it is too late to begin.
+    #[cfg_attr(
+        not(feature = "grpc"),
+        expect(unused_variables, reason = "gRPC waits before it begins")
+    )]
+    async fn serve(self, watcher: Watcher, closing: CancellationToken) {
+        // Without it, each event of a stream waits for the acknowledgement of the one before.
+        if let Err(error) = self.stream.set_nodelay(true) {
+            tracing::debug!(%error, "TCP_NODELAY cannot be set");
+        }
+        match self.speaks {
+            Speaks::Http1 => {
+                let service = TowerToHyperService::new(self.router);
+                let served = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(HEAD_TIMEOUT)
+                    .serve_connection(TokioIo::new(self.stream), service);
+                // A broken connection is the client's affair.
+                let _ = watcher.watch(served).await;
+            }
+            #[cfg(feature = "grpc")]
+            Speaks::Http1AndHttp2 => {
+                h2c::connection(self.stream, self.router, watcher, closing).await;
+            }
+        }
     }
-    http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), service)
 }
 
 fn is_of_one_connection(error: &std::io::Error) -> bool {

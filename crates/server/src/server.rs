@@ -8,6 +8,8 @@ use llamon_core::a2a::AgentCard;
 use crate::binding::{self, Service};
 use crate::card::{self, CardDocument};
 use crate::config_error::ConfigError;
+#[cfg(feature = "grpc")]
+use crate::grpc::{Grpc, GrpcAt};
 use crate::handler::Handler;
 use crate::host::{AgentHost, BoundHost};
 use crate::serve_error::ServeError;
@@ -19,6 +21,18 @@ pub struct Server {
     pub(crate) handler: Arc<Handler>,
     pub(crate) shutdown_grace: Duration,
     pub(crate) drain_delay: Duration,
+    #[cfg(feature = "grpc")]
+    pub(crate) grpc: Option<Grpc>,
+}
+
+/// What a server answers.
+pub(crate) struct Routes {
+    pub(crate) router: Router,
+    /// Those of a port of their own.
+    #[cfg(feature = "grpc")]
+    pub(crate) grpc: Option<Router>,
+    /// The card that they serve.
+    pub(crate) card: AgentCard,
 }
 
 impl Server {
@@ -43,36 +57,75 @@ impl Server {
     /// The agent as a router, to be mounted in an axum app at its root or, with `nest_service`,
     /// under a path (with `nest`, axum does not route the path with a slash at its end). Bodies,
     /// nesting and versions are checked in it; connections are not limited by it, and a stop of
-    /// the app does not wait for its turns.
+    /// the app does not wait for its turns. gRPC is in it with `GrpcAt::SamePort`; the app's own accept
+    /// loop must then speak HTTP/2.
     ///
     /// # Errors
     /// When neither the card nor [`crate::ServerBuilder::public_url`] says where the agent is.
     pub fn into_router(self) -> Result<Router, ConfigError> {
         let handler = Arc::clone(&self.handler);
-        let (routes, _) = self.routes("", None)?;
+        #[cfg(feature = "grpc")]
+        let grpc_target = match &self.grpc {
+            Some(grpc) if grpc.at != GrpcAt::SamePort => {
+                return Err(ConfigError::address(
+                    "into_router() listens nowhere, so gRPC cannot have a port of its own there; call \
+                 .grpc(GrpcAt::SamePort), whose routes are in the router",
+                ));
+            }
+            Some(grpc) if self.card.supported_interfaces.is_empty() => {
+                Some(grpc.target(self.public_url.as_deref(), None)?)
+            }
+            _ => None,
+        };
+        #[cfg(not(feature = "grpc"))]
+        let grpc_target = None;
+        let Routes { router, .. } = self.routes("", None, grpc_target)?;
         if tokio::runtime::Handle::try_current().is_ok() {
             handler.keep();
         }
-        Ok(routes.fallback(binding::not_found))
+        Ok(router.fallback(binding::not_found))
     }
 
-    /// The routes under `prefix`, and the card that they serve.
+    /// The routes under `prefix`.
     pub(crate) fn routes(
         self,
         prefix: &str,
         origin: Option<&str>,
-    ) -> Result<(Router, AgentCard), ConfigError> {
+        grpc_target: Option<String>,
+    ) -> Result<Routes, ConfigError> {
         let base_url = self
             .public_url
             .or_else(|| origin.map(|origin| format!("{origin}{prefix}")));
-        let card = card::complete(&self.card, base_url.as_deref(), self.handler.sends_push())?;
+        let card = card::complete(
+            &self.card,
+            base_url.as_deref(),
+            self.handler.sends_push(),
+            grpc_target.as_deref(),
+        )?;
         let extensions = card.capabilities.extensions.iter();
-        let service = Service {
+        let service = Arc::new(Service {
             card: CardDocument::new(&card)?,
             extensions: extensions.map(|extension| extension.uri.clone()).collect(),
             handler: self.handler,
+        });
+        let router = binding::router(prefix, Arc::clone(&service));
+        #[cfg(feature = "grpc")]
+        let (router, grpc) = match self.grpc {
+            None => (router, None),
+            Some(grpc) => {
+                let routes = binding::grpc_router(service);
+                match grpc.at {
+                    GrpcAt::SamePort => (router.merge(routes), None),
+                    GrpcAt::Address(_) => (router, Some(routes)),
+                }
+            }
         };
-        Ok((binding::router(prefix, service), card))
+        Ok(Routes {
+            router,
+            #[cfg(feature = "grpc")]
+            grpc,
+            card,
+        })
     }
 }
 

@@ -2,6 +2,8 @@
 //! nothing else; none of them sees a store.
 
 mod body;
+#[cfg(feature = "grpc")]
+mod grpc;
 mod jsonrpc;
 mod push;
 mod rest;
@@ -21,6 +23,9 @@ use crate::builder::IDEMPOTENT_MESSAGES_URI;
 use crate::card::CardDocument;
 use crate::handler::{Acceptance, Handler};
 
+#[cfg(feature = "grpc")]
+pub(crate) use grpc::router as grpc_router;
+
 const EXTENSIONS_HEADER: &str = "a2a-extensions";
 
 /// One agent, as the bindings see it.
@@ -32,7 +37,7 @@ pub(crate) struct Service {
 }
 
 /// The routes of one agent under `prefix`, which is empty or begins with a slash.
-pub(crate) fn router(prefix: &str, service: Service) -> Router {
+pub(crate) fn router(prefix: &str, service: Arc<Service>) -> Router {
     let at = |path: &str| format!("{prefix}{path}");
     let mut router = Router::new()
         .route(&at("/"), post(jsonrpc::call))
@@ -60,7 +65,12 @@ pub(crate) fn router(prefix: &str, service: Service) -> Router {
     let extensions = Arc::clone(&service.extensions);
     let router = router
         .method_not_allowed_fallback(rest::method_not_allowed)
-        .with_state(Arc::new(service));
+        .with_state(service);
+    with_extensions(router, extensions)
+}
+
+/// The routes, each answer naming the agent's extensions that its request asked for.
+fn with_extensions(router: Router, extensions: Arc<[String]>) -> Router {
     if extensions.is_empty() {
         return router;
     }

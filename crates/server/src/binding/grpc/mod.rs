@@ -1,0 +1,171 @@
+//! gRPC (section 10): protobuf in, an operation of the handler out, and back.
+
+mod answer;
+mod failure;
+mod request;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{Request, Response, StatusCode, Version};
+use axum::routing::any;
+use llamon_core::a2a::{A2aError, Secrets, SendResult};
+use llamon_core::json::ReadError;
+use llamon_grpc::method::Method;
+use llamon_grpc::{from_wire, to_wire, wire};
+use tokio::time::Instant;
+use tonic::Status;
+
+use super::{Service, version};
+use crate::handler::no_extended_card;
+use crate::push::push_not_supported;
+use crate::scope::Scope;
+use crate::view;
+use answer::{stream, unary};
+use failure::Failure;
+use request::{content_type, read, timeout};
+
+const ROUTE: &str = "/lf.a2a.v1.A2AService/{method}";
+
+/// The routes of one agent's service.
+pub(crate) fn router(service: Arc<Service>) -> Router {
+    let extensions = Arc::clone(&service.extensions);
+    let router = Router::new().route(ROUTE, any(call)).with_state(service);
+    super::with_extensions(router, extensions)
+}
+
+async fn call(
+    State(service): State<Arc<Service>>,
+    Path(name): Path<String>,
+    request: Request<Body>,
+) -> Response<Body> {
+    if request.version() != Version::HTTP_2 {
+        return plain(StatusCode::UPGRADE_REQUIRED, "gRPC needs HTTP/2");
+    }
+    if let Err(found) = content_type(request.headers()) {
+        let text = format!("the Content-Type is {found:?}; gRPC has application/grpc");
+        return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, &text);
+    }
+    let Some(method) = Method::of_name(&name) else {
+        let shown: String = name.chars().take(80).collect();
+        return Status::unimplemented(format!("A2A 1.0 has no method {shown:?}")).into_http();
+    };
+    let Ok(limit) = timeout(request.headers()) else {
+        return Status::invalid_argument("the header grpc-timeout is none").into_http();
+    };
+    let deadline = limit.map(|limit| Instant::now() + limit);
+    let answer = run(&service, method, request, deadline);
+    let answer = match deadline {
+        // A task that the call began runs on.
+        Some(at) => tokio::time::timeout_at(at, answer)
+            .await
+            .unwrap_or_else(|_| Err(Failure::deadline())),
+        None => answer.await,
+    };
+    answer.unwrap_or_else(|failure| failure.into_status().into_http())
+}
+
+/// Reads the request, calls the handler and writes its answer.
+async fn run(
+    service: &Service,
+    method: Method,
+    request: Request<Body>,
+    deadline: Option<Instant>,
+) -> Result<Response<Body>, Failure> {
+    let (head, body) = request.into_parts();
+    version::check(&head.headers, &head.uri)?;
+    let handler = &service.handler;
+    let limits = handler.limits();
+    let max = limits.max_body_bytes;
+    let scope = &Scope::anonymous();
+    match method {
+        Method::SendMessage => {
+            let request = from_wire::send_message_request(read(body, max).await?, limits);
+            let request = params(request)?;
+            let view = view::of_send(&request);
+            let acceptance = service.acceptance(&head.headers);
+            let result = handler.send(scope, request, acceptance).await?;
+            let task = match &result {
+                SendResult::Task(task) => Some(&*task.id),
+                SendResult::Message(_) => None,
+            };
+            unary(formed(to_wire::send_message_response(&result, view), task)?)
+        }
+        Method::SendStreamingMessage => {
+            let request = from_wire::send_message_request(read(body, max).await?, limits);
+            let request = params(request)?;
+            let view = view::of_send(&request);
+            let acceptance = service.acceptance(&head.headers);
+            let feed = handler.stream(scope, request, acceptance).await?;
+            Ok(stream(feed, view, deadline))
+        }
+        Method::GetTask => {
+            let request = params(from_wire::get_task_request(read(body, max).await?))?;
+            let task = handler.get(scope, &request).await?;
+            let answer = to_wire::task(&task, view::of_task(&request));
+            unary(formed(answer, Some(&task.id))?)
+        }
+        Method::ListTasks => {
+            let request = params(from_wire::list_tasks_request(read(body, max).await?))?;
+            let page = handler.list(scope, &request).await?;
+            let answer = to_wire::list_tasks_response(&page, view::of_list(&request));
+            unary(formed(answer, None)?)
+        }
+        Method::CancelTask => {
+            let request = params(from_wire::cancel_task_request(read(body, max).await?))?;
+            let task = handler.cancel(scope, &request).await?;
+            let answer = to_wire::task(&task, view::of_task(&request));
+            unary(formed(answer, Some(&task.id))?)
+        }
+        Method::SubscribeToTask => {
+            let request = params(from_wire::subscribe_to_task_request(read(body, max).await?))?;
+            let feed = handler.subscribe(scope, &request).await?;
+            Ok(stream(feed, view::of_task(&request), deadline))
+        }
+        Method::GetExtendedAgentCard => {
+            read::<wire::GetExtendedAgentCardRequest>(body, max).await?;
+            Err(no_extended_card().into())
+        }
+        _ if !handler.sends_push() => Err(push_not_supported().into()),
+        Method::CreateTaskPushNotificationConfig => {
+            let request = params(from_wire::push_config(read(body, max).await?))?;
+            let created = handler.create_push(scope, request).await?;
+            unary(to_wire::push_config(&created, Secrets::Hidden))
+        }
+        Method::GetTaskPushNotificationConfig => {
+            let request = params(from_wire::get_push_config_request(read(body, max).await?))?;
+            let found = handler.get_push(scope, request).await?;
+            unary(to_wire::push_config(&found, Secrets::Hidden))
+        }
+        Method::ListTaskPushNotificationConfigs => {
+            let request = params(from_wire::list_push_configs_request(read(body, max).await?))?;
+            let page = handler.list_push(scope, &request).await?;
+            unary(to_wire::list_push_configs_response(&page, Secrets::Hidden))
+        }
+        Method::DeleteTaskPushNotificationConfig => {
+            let request = params(from_wire::delete_push_config_request(
+                read(body, max).await?,
+            ))?;
+            handler.delete_push(scope, &request).await?;
+            unary(())
+        }
+    }
+}
+
+fn params<T>(read: Result<T, ReadError>) -> Result<T, A2aError> {
+    read.map_err(|error| A2aError::of_params(&error))
+}
+
+/// An answer, unless it holds what gRPC cannot carry.
+fn formed<T>(answer: Result<T, ReadError>, task: Option<&str>) -> Result<T, A2aError> {
+    answer.map_err(|error| failure::no_form(&error, task))
+}
+
+/// What a client that does not speak gRPC is answered with.
+fn plain(status: StatusCode, text: &str) -> Response<Body> {
+    let mut response = Response::new(Body::from(text.to_owned()));
+    *response.status_mut() = status;
+    response
+}
