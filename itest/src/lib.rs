@@ -4,10 +4,11 @@
 //! over a socket ([`http`]), JSON whose tokens stay as they are ([`raw`]), A2A calls
 //! ([`wire`]), and a fold of events of its own ([`outcome`]). [`matrix`] runs one conversation
 //! on both bindings, blocking and streaming, with the product's client and without it, and
-//! demands one answer. [`agents`] has agents that do what a test tells them to.
+//! demands one answer. [`grpc`] makes calls over HTTP/2 with bytes of the test's own. [`agents`] has agents that do what a test tells them to.
 
 pub mod agents;
 pub mod durable;
+pub mod grpc;
 pub mod hooked;
 pub mod hooks;
 pub mod http;

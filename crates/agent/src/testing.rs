@@ -5,7 +5,9 @@ use std::fmt;
 use std::future::IntoFuture;
 
 use llamon_client::{Binding, Client, ClientBuilder, ClientError, Outgoing, Reply};
-use llamon_core::a2a::{AgentCard, AgentInterface, BINDING_JSONRPC, BINDING_REST, CARD_PATH};
+use llamon_core::a2a::{
+    AgentCard, AgentInterface, BINDING_GRPC, BINDING_JSONRPC, BINDING_REST, CARD_PATH,
+};
 use llamon_server::{AgentHost, ConfigError, ServeError, Server};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -129,12 +131,15 @@ impl TestServer {
 /// The card of an agent that is reached where it is on this machine: the one it serves may name a
 /// public URL, which a test does not reach.
 fn local_card(url: &str, card: &AgentCard) -> AgentCard {
-    let mut card = card.clone();
-    card.supported_interfaces = vec![
+    let mut local = card.clone();
+    local.supported_interfaces = vec![
         AgentInterface::new(url, BINDING_JSONRPC),
         AgentInterface::new(url, BINDING_REST),
     ];
-    card
+    let others = card.supported_interfaces.iter();
+    let grpc = others.filter(|other| other.protocol_binding == BINDING_GRPC);
+    local.supported_interfaces.extend(grpc.cloned());
+    local
 }
 
 fn client_of(

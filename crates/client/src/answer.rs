@@ -43,7 +43,8 @@ pub(crate) fn read<T>(
     let mut reader = Reader::of_str(text, depth);
     let value = match binding {
         Binding::JsonRpc => read_result(&mut reader, text, limits, read),
-        Binding::Rest => read(&mut reader, text, limits),
+        // What came in another form was made to look as REST has it.
+        _ => read(&mut reader, text, limits),
     };
     match value.and_then(|value| reader.end().map(|()| value)) {
         Ok(value) => Ok(value),

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -19,24 +20,48 @@ pub enum Binding {
     JsonRpc,
     /// One URL per operation. `HTTP+JSON` on a card.
     Rest,
+    /// Protobuf over HTTP/2 (section 10). `GRPC` on a card, whose `host:port` is called in plaintext.
+    /// It is used where it is asked for or the card has nothing else.
+    #[cfg(feature = "grpc")]
+    Grpc,
 }
 
 impl Binding {
     /// Those that this client speaks.
-    pub(crate) const ALL: [Self; 2] = [Self::JsonRpc, Self::Rest];
+    pub(crate) const ALL: &[Self] = &[
+        Self::JsonRpc,
+        Self::Rest,
+        #[cfg(feature = "grpc")]
+        Self::Grpc,
+    ];
 
     /// The name on a card.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::JsonRpc => BINDING_JSONRPC,
             Self::Rest => BINDING_REST,
+            #[cfg(feature = "grpc")]
+            Self::Grpc => llamon_core::a2a::BINDING_GRPC,
         }
     }
 
     pub(crate) fn of_name(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|binding| binding.as_str() == name)
+        let mut all = Self::ALL.iter().copied();
+        all.find(|binding| binding.as_str() == name)
+    }
+
+    /// Whether it carries JSON, token for token.
+    pub(crate) fn is_text(self) -> bool {
+        matches!(self, Self::JsonRpc | Self::Rest)
+    }
+
+    /// The URL of an interface as it is written on a card.
+    pub(crate) fn url(self, written: &str) -> Cow<'_, str> {
+        // A gRPC target without a scheme is host and port, in plaintext.
+        if self.is_text() || written.contains("://") {
+            return Cow::Borrowed(written);
+        }
+        Cow::Owned(format!("http://{written}"))
     }
 
     pub(crate) fn request(
@@ -47,6 +72,8 @@ impl Binding {
         match self {
             Self::JsonRpc => Ok(jsonrpc::request(endpoint, operation)),
             Self::Rest => rest::request(endpoint, operation),
+            #[cfg(feature = "grpc")]
+            Self::Grpc => crate::grpc::request(endpoint, operation),
         }
     }
 }

@@ -119,7 +119,8 @@ impl ClientBuilder {
     }
 
     /// How long a stream may be silent, before its first byte as well. Default 5 minutes.
-    /// Keep-alives count as bytes.
+    /// Keep-alives count as bytes; gRPC's are pings of the connection, which breaks where nobody
+    /// answers them for 20 seconds.
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = timeout;
         self

@@ -7,8 +7,9 @@ use crate::binding::{Binding, Endpoint};
 use crate::egress::Egress;
 use crate::error::ClientError;
 
-/// The card's interface to use: the first one that the client speaks, on the card or, where
-/// bindings are preferred, of the first of those that the card has. One that is on an origin that
+/// The card's interface to use: the first one that the client speaks as text, on the card or,
+/// where bindings are preferred, of the first of those that the card has. Others are used where the
+/// card has nothing else. One that is on an origin that
 /// nobody named keeps the rules for such URLs.
 pub(crate) fn choose(
     card: &AgentCard,
@@ -19,19 +20,20 @@ pub(crate) fn choose(
     let first_of = |wanted: Option<Binding>| {
         card.supported_interfaces.iter().find_map(|interface| {
             let binding = spoken(interface)?;
-            let fits = wanted.is_none_or(|wanted| wanted == binding);
+            let fits = wanted.map_or(binding.is_text(), |wanted| wanted == binding);
             fits.then_some((interface, binding))
         })
     };
     let found = if preferred.is_empty() {
-        first_of(None)
+        let others = || Binding::ALL.iter().find_map(|other| first_of(Some(*other)));
+        first_of(None).or_else(others)
     } else {
         preferred.iter().find_map(|wanted| first_of(Some(*wanted)))
     };
     let Some((interface, binding)) = found else {
         return Err(no_interface(card, preferred));
     };
-    let url = egress.read(&interface.url).map_err(|error| {
+    let url = egress.read(&binding.url(&interface.url)).map_err(|error| {
         ClientError::usage(format!(
             "the agent card of {} has a {binding} interface that cannot be used: {error}",
             card_url.origin().ascii_serialization()
@@ -64,7 +66,7 @@ fn no_interface(card: &AgentCard, preferred: &[Binding]) -> ClientError {
     let speaks = match preferred {
         [] => format!(
             "this client speaks {} of version {PROTOCOL_VERSION}",
-            list(&Binding::ALL)
+            list(Binding::ALL)
         ),
         [binding] => format!("{binding} {PROTOCOL_VERSION} was asked for"),
         preferred => format!(

@@ -13,7 +13,7 @@ use crate::binding::{Binding, Endpoint, Operation};
 use crate::builder::ClientBuilder;
 use crate::choice::choose;
 use crate::credentials::Wallet;
-use crate::egress::{Egress, Head, Method, Request};
+use crate::egress::{Egress, Head, Method, Request, Response};
 use crate::error::ClientError;
 use crate::outgoing::Outgoing;
 use crate::reply::Reply;
@@ -310,21 +310,36 @@ impl Client {
         extensions: &[String],
         read: impl Fn(&Head, &ByteString, &Limits) -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
-        let Inner {
-            egress,
-            waits,
-            limits,
-            ..
-        } = &*self.inner;
+        let Inner { waits, limits, .. } = &*self.inner;
         let request = self.request(operation, extensions).await?;
         let attempt = || async {
-            let response = egress.send(&request).await?;
+            let response = self.exchange(operation, &request).await?;
             let (head, text) = response.text(limits.max_body_bytes).await?;
             read(&head, &text, limits)
         };
         let name = operation.name();
         let answer = retrying(self.attempts(operation), attempt);
         within(waits.timeout, name, "timeout", &request, answer).await
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    async fn exchange(
+        &self,
+        #[cfg_attr(
+            not(feature = "grpc"),
+            expect(unused_variables, reason = "only protobuf needs to know what it reads")
+        )]
+        operation: &Operation,
+        request: &Request,
+    ) -> Result<Response, ClientError> {
+        let egress = &self.inner.egress;
+        match self.binding() {
+            #[cfg(feature = "grpc")]
+            Binding::Grpc => {
+                crate::grpc::send(egress, operation, request, &self.inner.limits).await
+            }
+            _ => egress.send(request).await,
+        }
     }
 
     async fn open(
@@ -335,14 +350,13 @@ impl Client {
     ) -> Result<EventStream, ClientError> {
         let Inner {
             endpoint,
-            egress,
             waits,
             limits,
             ..
         } = &*self.inner;
         let attempt = || async {
             let begun = async {
-                let response = egress.send(request).await?;
+                let response = self.exchange(operation, request).await?;
                 if response.head.is_event_stream() {
                     return Ok(response);
                 }

@@ -41,6 +41,8 @@ pub mod egress;
 mod error;
 mod extensions;
 mod folding;
+#[cfg(feature = "grpc")]
+mod grpc;
 mod jsonrpc;
 mod outgoing;
 pub mod push;

@@ -98,14 +98,21 @@ fn a_card_without_a_usable_interface_says_what_it_has() {
         Client::builder().with_card(&card(interfaces), "http://127.0.0.1/")
     };
     let error = of(&[
-        ("GRPC", "1.0", "127.0.0.1:1"),
+        ("CARRIER-PIGEON", "1.0", "127.0.0.1:1"),
         ("JSONRPC", "0.3", "http://127.0.0.1/"),
     ])
     .unwrap_err();
     assert!(error.is_usage());
+    let speaks = if cfg!(feature = "grpc") {
+        "JSONRPC, HTTP+JSON and GRPC"
+    } else {
+        "JSONRPC and HTTP+JSON"
+    };
     assert_eq!(
         error.to_string(),
-        r#"the agent card offers "GRPC 1.0", "JSONRPC 0.3", but this client speaks JSONRPC and HTTP+JSON of version 1.0"#
+        format!(
+            r#"the agent card offers "CARRIER-PIGEON 1.0", "JSONRPC 0.3", but this client speaks {speaks} of version 1.0"#
+        )
     );
 
     let error = Client::builder()

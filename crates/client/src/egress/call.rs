@@ -9,7 +9,7 @@ use llamon_core::a2a::{PROTOCOL_VERSION, VERSION_HEADER};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use url::Url;
 
-use super::{Egress, Method, http, response, shown};
+use super::{Egress, EgressError, Method, Version, http, response, shown};
 use crate::error::ClientError;
 use crate::extensions;
 
@@ -41,7 +41,14 @@ pub(crate) struct Head {
 
 pub(crate) struct Response {
     pub(crate) head: Head,
-    inner: reqwest::Response,
+    inner: Content,
+}
+
+enum Content {
+    Received(reqwest::Response),
+    /// Made of what was received in another form.
+    #[cfg(feature = "grpc")]
+    Made(Chunks),
 }
 
 /// A response's body as it arrives; an error is the text of what went wrong.
@@ -51,7 +58,21 @@ impl Egress {
     /// Sends the request and waits for the response's head, without a limit of its own: neither
     /// the whole time nor the requests per host, which are as many as the caller makes.
     pub(crate) async fn send(&self, request: &Request) -> Result<Response, ClientError> {
+        self.send_as(Version::Http1, request).await
+    }
+
+    /// The same over HTTP/2, for gRPC.
+    #[cfg(feature = "grpc")]
+    pub(crate) async fn send_http2(&self, request: &Request) -> Result<Response, ClientError> {
+        self.send_as(Version::Http2, request).await
+    }
+
+    async fn send_as(&self, version: Version, request: &Request) -> Result<Response, ClientError> {
         let mut headers = request.headers.clone();
+        #[cfg(feature = "grpc")]
+        if version == Version::Http2 {
+            headers.insert(reqwest::header::TE, HeaderValue::from_static("trailers"));
+        }
         headers.insert(
             HeaderName::from_static(VERSION_HEADER),
             HeaderValue::from_static(PROTOCOL_VERSION),
@@ -62,7 +83,7 @@ impl Egress {
             body.bytes.clone()
         });
         let inner = self
-            .dispatch(request.method, &request.url, headers, body)
+            .dispatch(version, request.method, &request.url, headers, body)
             .await?;
         let header = |name| {
             let value = inner.headers().get(name)?;
@@ -88,7 +109,10 @@ impl Egress {
                 .map(str::to_owned)
                 .collect(),
         };
-        Ok(Response { head, inner })
+        Ok(Response {
+            head,
+            inner: Content::Received(inner),
+        })
     }
 }
 
@@ -105,7 +129,7 @@ impl Head {
 impl Response {
     /// Reads the body, which may have `max` bytes.
     pub(crate) async fn text(self, max: usize) -> Result<(Head, ByteString), ClientError> {
-        let body = match response::body(self.inner, &self.head.url, max).await {
+        let body = match self.inner.whole(&self.head.url, max).await {
             Ok(body) => body,
             Err(error) if error.is_too_large() => {
                 return Err(ClientError::invalid_response(format!(
@@ -128,10 +152,51 @@ impl Response {
     /// The body as it arrives.
     pub(crate) fn into_chunks(self) -> Chunks {
         use futures_util::TryStreamExt as _;
-        Box::pin(
-            self.inner
-                .bytes_stream()
-                .map_err(|error| http::root_cause(&error)),
-        )
+        match self.inner {
+            Content::Received(response) => Box::pin(
+                response
+                    .bytes_stream()
+                    .map_err(|error| http::root_cause(&error)),
+            ),
+            #[cfg(feature = "grpc")]
+            Content::Made(chunks) => chunks,
+        }
+    }
+}
+
+impl Content {
+    /// The whole body, which may have `max` bytes.
+    async fn whole(self, url: &str, max: usize) -> Result<Vec<u8>, EgressError> {
+        match self {
+            Self::Received(response) => response::body(response, url, max).await,
+            #[cfg(feature = "grpc")]
+            Self::Made(mut chunks) => {
+                use futures_util::StreamExt as _;
+                let mut body = Vec::new();
+                while let Some(chunk) = chunks.next().await {
+                    body.extend_from_slice(&chunk.map_err(EgressError::disconnected)?);
+                }
+                Ok(body)
+            }
+        }
+    }
+}
+
+#[cfg(feature = "grpc")]
+impl Response {
+    /// A response with another head and body, made of what was received.
+    pub(crate) fn made(head: Head, chunks: Chunks) -> Self {
+        Self {
+            head,
+            inner: Content::Made(chunks),
+        }
+    }
+
+    /// The head and what was received.
+    pub(crate) fn into_received(self) -> Option<(Head, reqwest::Response)> {
+        match self.inner {
+            Content::Received(response) => Some((self.head, response)),
+            Content::Made(_) => None,
+        }
     }
 }

@@ -151,7 +151,7 @@ impl EgressError {
         Self::new(Kind::Timeout, message, PUBLIC_UNREACHED)
     }
 
-    pub(super) fn disconnected(message: String) -> Self {
+    pub(crate) fn disconnected(message: String) -> Self {
         Self::new(Kind::Disconnected, message, PUBLIC_UNREACHED)
     }
 

@@ -10,12 +10,16 @@ use url::Url;
 use super::error::EgressError;
 use super::resolver::{Lookup, NoAddress, Resolve};
 use super::rules::{Rules, Trust};
-use super::shown;
+use super::{Version, shown};
 use crate::tls;
 
 /// Less than the five seconds after which common servers close an idle connection: a send is
 /// never repeated, so it must not meet a connection that is being closed.
 const POOL_IDLE: Duration = Duration::from_secs(4);
+
+/// How often a connection with calls is asked whether it is alive, and how long it has to answer.
+#[cfg(feature = "grpc")]
+const PING: Duration = Duration::from_secs(20);
 
 /// HTTP clients. No redirects, no proxy, no compression, no cookies, no hidden retries.
 pub(super) struct Http {
@@ -28,6 +32,10 @@ pub(super) struct Http {
     // named and another one not.
     named: Pair,
     guarded: Pair,
+    #[cfg(feature = "grpc")]
+    named_http2: Pair,
+    #[cfg(feature = "grpc")]
+    guarded_http2: Pair,
 }
 
 #[derive(Default)]
@@ -49,6 +57,10 @@ impl Http {
             tls: OnceLock::new(),
             named: Pair::default(),
             guarded: Pair::default(),
+            #[cfg(feature = "grpc")]
+            named_http2: Pair::default(),
+            #[cfg(feature = "grpc")]
+            guarded_http2: Pair::default(),
         }
     }
 
@@ -62,17 +74,26 @@ impl Http {
         }
     }
 
-    pub(super) fn client(&self, url: &Url, trust: Trust) -> Result<&Client, EgressError> {
-        let pair = match trust {
-            Trust::Named => &self.named,
-            Trust::Guarded => &self.guarded,
+    pub(super) fn client(
+        &self,
+        version: Version,
+        url: &Url,
+        trust: Trust,
+    ) -> Result<&Client, EgressError> {
+        let pair = match (version, trust) {
+            (Version::Http1, Trust::Named) => &self.named,
+            (Version::Http1, Trust::Guarded) => &self.guarded,
+            #[cfg(feature = "grpc")]
+            (Version::Http2, Trust::Named) => &self.named_http2,
+            #[cfg(feature = "grpc")]
+            (Version::Http2, Trust::Guarded) => &self.guarded_http2,
         };
         if url.scheme() == "https" {
             let secure = pair.secure.get_or_init(|| {
                 let tls = self
                     .tls
                     .get_or_init(|| tls::of_platform().map_err(|error| error.to_string()));
-                self.build(tls.clone()?, trust)
+                self.build(version, tls.clone()?, trust)
             });
             return secure.as_ref().map_err(|error| {
                 EgressError::connect(format!(
@@ -83,19 +104,38 @@ impl Http {
         }
         let plain = pair.plain.get_or_init(|| {
             let tls = tls::none().map_err(|error| error.to_string())?;
-            self.build(tls, trust)
+            self.build(version, tls, trust)
         });
         plain
             .as_ref()
             .map_err(|error| EgressError::usage(format!("cannot set up an HTTP client: {error}")))
     }
 
-    fn build(&self, tls: rustls::ClientConfig, trust: Trust) -> Result<Client, String> {
+    fn build(
+        &self,
+        version: Version,
+        #[cfg_attr(not(feature = "grpc"), expect(unused_mut, reason = "gRPC changes it"))]
+        mut tls: rustls::ClientConfig,
+        trust: Trust,
+    ) -> Result<Client, String> {
         #[expect(
             clippy::disallowed_methods,
             reason = "this is the one place that builds a client"
         )]
         let builder = Client::builder();
+        let builder = match version {
+            // Also where another crate switches HTTP/2 on.
+            Version::Http1 => builder.http1_only(),
+            #[cfg(feature = "grpc")]
+            Version::Http2 => {
+                tls.alpn_protocols = vec![b"h2".to_vec()];
+                builder
+                    .http2_prior_knowledge()
+                    .http2_keep_alive_interval(PING)
+                    .http2_keep_alive_timeout(PING)
+                    .http2_adaptive_window(true)
+            }
+        };
         builder
             .tls_backend_preconfigured(tls)
             .dns_resolver(self.lookup(trust))

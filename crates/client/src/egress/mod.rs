@@ -94,6 +94,15 @@ struct Inner {
     max_response_bytes: usize,
 }
 
+/// What a connection speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    Http1,
+    /// From its first byte, in plaintext as well.
+    #[cfg(feature = "grpc")]
+    Http2,
+}
+
 /// The method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -189,7 +198,9 @@ impl Egress {
         let whole = async {
             let host = url.host_str().unwrap_or_default();
             let _place = self.inner.per_host.enter(host).await;
-            let response = self.dispatch(method, &url, headers, body).await?;
+            let response = self
+                .dispatch(Version::Http1, method, &url, headers, body)
+                .await?;
             response::read(response, &shown(&url, trust), self.inner.max_response_bytes).await
         };
         let within = self.inner.timeout;
@@ -210,6 +221,7 @@ impl Egress {
     /// Sends a request and waits for the head of its answer. All requests are made here.
     async fn dispatch(
         &self,
+        version: Version,
         method: Method,
         url: &Url,
         headers: HeaderMap,
@@ -224,7 +236,7 @@ impl Egress {
         let mut request = self
             .inner
             .http
-            .client(url, trust)?
+            .client(version, url, trust)?
             .request(method, url.clone())
             .headers(headers)
             // Without it a server may pack what it sends.
