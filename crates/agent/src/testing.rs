@@ -132,10 +132,18 @@ impl TestServer {
 /// public URL, which a test does not reach.
 fn local_card(url: &str, card: &AgentCard) -> AgentCard {
     let mut local = card.clone();
-    local.supported_interfaces = vec![
-        AgentInterface::new(url, BINDING_JSONRPC),
-        AgentInterface::new(url, BINDING_REST),
-    ];
+    let mut tenants: Vec<String> = (card.supported_interfaces.iter())
+        .map(|interface| interface.tenant.clone())
+        .collect();
+    tenants.dedup();
+    let here = tenants.iter().flat_map(|tenant| {
+        [BINDING_JSONRPC, BINDING_REST].map(|binding| {
+            let mut interface = AgentInterface::new(url, binding);
+            interface.tenant.clone_from(tenant);
+            interface
+        })
+    });
+    local.supported_interfaces = here.collect();
     let others = card.supported_interfaces.iter();
     let grpc = others.filter(|other| other.protocol_binding == BINDING_GRPC);
     local.supported_interfaces.extend(grpc.cloned());

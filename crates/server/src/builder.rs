@@ -11,6 +11,7 @@ use llamon_core::contracts::{self, InputContract, InputContracts};
 use llamon_core::{Limits, PolicyError, UpstreamPartsPolicy, provenance};
 
 use crate::agent::{AgentKind, ErasedAgent, IntoAgent};
+use crate::auth::Authenticate;
 use crate::backend::{Backend, Durability, MemoryBackend};
 use crate::clock::Clock;
 use crate::config_error::ConfigError;
@@ -79,6 +80,8 @@ pub fn create_server<M, A: IntoAgent<M>>(card: AgentCard, agent: A) -> ServerBui
         grpc: None,
         #[cfg(feature = "grpc")]
         grpc_target: None,
+        authenticator: None,
+        tenants: Vec::new(),
         clock: Clock::system(),
     };
     ServerBuilder {
@@ -120,6 +123,8 @@ struct Settings {
     grpc: Option<GrpcAt>,
     #[cfg(feature = "grpc")]
     grpc_target: Option<String>,
+    authenticator: Option<Arc<dyn Authenticate>>,
+    tenants: Vec<Arc<str>>,
     clock: Clock,
 }
 
@@ -272,6 +277,31 @@ impl<M> ServerBuilder<M> {
         self
     }
 
+    /// Who decides whose request it is. Every operation then runs in the scope of that identity,
+    /// and what is refused gets HTTP 401 or 403. Default: nobody, and all callers are one.
+    pub fn authenticate(mut self, authenticator: impl Authenticate) -> Self {
+        self.settings.authenticator = Some(Arc::new(authenticator));
+        self
+    }
+
+    /// The tenants that this agent serves without authentication: each request must name one of
+    /// them (in `tenant`, or in front of a REST path), and tasks of one are not seen by the others.
+    /// The card then lists an interface for each. This keeps apart and does not protect: with
+    /// [`ServerBuilder::authenticate`] the tenant is that of the caller's identity, and this list
+    /// has no effect.
+    pub fn tenants(mut self, tenants: impl IntoIterator<Item = impl Into<Arc<str>>>) -> Self {
+        self.settings.tenants = tenants.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Declares an A2A extension on the card (section 4.6). A client activates it by naming it in
+    /// `A2A-Extensions`; [`crate::Turn::has_extension`] tells the agent. Where it is `required`,
+    /// requests that do not name it are refused.
+    pub fn extension(mut self, extension: AgentExtension) -> Self {
+        self.settings.card.capabilities.extensions.push(extension);
+        self
+    }
+
     /// Where the server reads the time of day, for tests.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.settings.clock = clock;
@@ -290,6 +320,7 @@ impl Settings {
         if let Some(push) = &self.push {
             push.check()?;
         }
+        check_tenants(&self.tenants)?;
         let served = self.served(policy)?;
         let contracts = match (self.agent.contracts(), self.contracts) {
             (Some(_), Some(_)) => {
@@ -311,6 +342,7 @@ impl Settings {
             self.repeats,
         )?;
         self.card.capabilities.extensions.extend(extensions);
+        check_extensions(&self.card.capabilities.extensions)?;
         let producer = (self.provenance == Provenance::Stamped).then(|| Producer {
             name: self.card.name.as_str().into(),
             skill: match &self.card.skills[..] {
@@ -362,6 +394,8 @@ impl Settings {
         Ok(Server {
             card: self.card,
             public_url,
+            authenticator: self.authenticator,
+            tenants: self.tenants,
             handler: Arc::new(Handler::new(engine, shared, self.visibility, push)),
             shutdown_grace: self.shutdown_grace,
             drain_delay: self.drain_delay,
@@ -456,6 +490,18 @@ pub enum RepeatedMessages {
     Recognised,
 }
 
+/// Bytes that the name of a tenant has at most.
+const MAX_TENANT_BYTES: usize = 512;
+
+/// First segments of the paths of an agent's operations.
+pub(crate) const TAKEN_SEGMENTS: [&str; 5] = [
+    "message:send",
+    "message:stream",
+    "tasks",
+    "extendedAgentCard",
+    ".well-known",
+];
+
 /// The A2A extension by which a client asks that its messages are accepted only once.
 pub const IDEMPOTENT_MESSAGES_URI: &str = "urn:llamon:ext:idempotent-messages:v1";
 
@@ -492,6 +538,45 @@ fn extensions(
         extensions.push(AgentExtension::new(IDEMPOTENT_MESSAGES_URI, description));
     }
     Ok(extensions)
+}
+
+/// Checks that each extension can be named in a header, and is there once.
+fn check_extensions(extensions: &[AgentExtension]) -> Result<(), ConfigError> {
+    for (index, extension) in extensions.iter().enumerate() {
+        let uri = &extension.uri;
+        let field = format!("capabilities.extensions[{index}].uri");
+        let is_fine = |byte: u8| byte.is_ascii_graphic() && byte != b',';
+        if uri.is_empty() || !uri.bytes().all(is_fine) {
+            let expected = "a URI without spaces and commas, as it stands in a header";
+            return Err(CardError::new(field, format!("{uri:?}"), expected).into());
+        }
+        if extensions[..index].iter().any(|other| other.uri == *uri) {
+            let expected = "a URI that no other extension has";
+            return Err(CardError::new(field, format!("{uri:?}"), expected).into());
+        }
+    }
+    Ok(())
+}
+
+/// Checks that each tenant can stand in front of a path, and is there once.
+fn check_tenants(tenants: &[Arc<str>]) -> Result<(), ConfigError> {
+    for (index, tenant) in tenants.iter().enumerate() {
+        let why = if tenant.is_empty() || tenant.len() > MAX_TENANT_BYTES {
+            format!("a name has 1 to {MAX_TENANT_BYTES} bytes")
+        } else if matches!(&**tenant, "." | "..") || tenant.contains('/') {
+            "a name stands in REST paths and is not \".\" or \"..\" and has no slash".to_owned()
+        } else if TAKEN_SEGMENTS.contains(&&**tenant) {
+            "the operations of the agent have paths of that name".to_owned()
+        } else if tenants[..index].contains(tenant) {
+            "it is given twice".to_owned()
+        } else {
+            continue;
+        };
+        return Err(ConfigError::tenants(format!(
+            "the tenant {tenant:?} cannot be used: {why}"
+        )));
+    }
+    Ok(())
 }
 
 fn check_interface(index: usize, url: &str, binding: &str) -> Result<(), ConfigError> {

@@ -1,5 +1,6 @@
 //! The agent card as it is served: bytes and validators, made once.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use axum::body::Body;
@@ -72,6 +73,7 @@ impl CardDocument {
 pub(crate) fn complete(
     card: &AgentCard,
     base_url: Option<&str>,
+    tenants: &[Arc<str>],
     sends_push: bool,
     grpc_target: Option<&str>,
 ) -> Result<AgentCard, ConfigError> {
@@ -81,12 +83,21 @@ pub(crate) fn complete(
     card.capabilities.extended_agent_card = false;
     if card.supported_interfaces.is_empty() {
         let base_url = base_url.ok_or_else(ConfigError::no_url)?;
-        card.supported_interfaces = vec![
-            AgentInterface::new(base_url, BINDING_JSONRPC),
-            AgentInterface::new(base_url, BINDING_REST),
+        let places = [
+            (Some(base_url), BINDING_JSONRPC),
+            (Some(base_url), BINDING_REST),
+            (grpc_target, BINDING_GRPC),
         ];
-        let grpc = grpc_target.map(|target| AgentInterface::new(target, BINDING_GRPC));
-        card.supported_interfaces.extend(grpc);
+        let none = [Arc::from("")];
+        let tenants = if tenants.is_empty() { &none } else { tenants };
+        for tenant in tenants {
+            for (url, binding) in places {
+                let Some(url) = url else { continue };
+                let mut interface = AgentInterface::new(url, binding);
+                tenant.as_ref().clone_into(&mut interface.tenant);
+                card.supported_interfaces.push(interface);
+            }
+        }
     }
     Ok(card)
 }

@@ -24,6 +24,7 @@ enum Kind {
     Store,
     Hitl,
     Push,
+    Tenants,
 }
 
 impl ConfigError {
@@ -75,6 +76,15 @@ impl ConfigError {
     /// Whether the options of push notifications are wrong.
     pub fn is_push(&self) -> bool {
         self.kind == Kind::Push
+    }
+
+    /// Whether a tenant has a name that it cannot have.
+    pub fn is_tenants(&self) -> bool {
+        self.kind == Kind::Tenants
+    }
+
+    pub(crate) fn tenants(message: impl Into<String>) -> Self {
+        Self::new(Kind::Tenants, message)
     }
 
     pub(crate) fn push(message: impl Into<String>) -> Self {

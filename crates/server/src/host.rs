@@ -9,6 +9,7 @@ use llamon_core::a2a::AgentCard;
 use tokio::net::TcpListener;
 
 use crate::binding;
+use crate::builder::TAKEN_SEGMENTS;
 use crate::config_error::ConfigError;
 use crate::handler::Handler;
 use crate::health;
@@ -107,6 +108,9 @@ impl AgentHost {
             if let Some(grpc) = &server.grpc {
                 grpc.check_prefix(prefix)?;
             }
+        }
+        for ((_, server), prefix) in self.agents.iter().zip(&prefixes) {
+            check_tenants_apart(prefix, &server.tenants, &prefixes)?;
         }
         if prefixes.is_empty() {
             let message = "there is no agent to serve; add one with .agent(\"/path\", server)";
@@ -286,7 +290,6 @@ fn check_path(path: &str) -> Result<String, ConfigError> {
 
 /// Checks that no agent is under a path that another one's operations have.
 fn check_apart(prefixes: &[String]) -> Result<(), ConfigError> {
-    const TAKEN: [&str; 3] = ["tasks", "extendedAgentCard", ".well-known"];
     for prefix in prefixes {
         let first = prefix.split('/').nth(1).unwrap_or_default();
         if health::PATHS.contains(&first) {
@@ -304,7 +307,7 @@ fn check_apart(prefixes: &[String]) -> Result<(), ConfigError> {
                 .unwrap_or_default()
                 .split('/')
                 .next();
-            if first.is_some_and(|segment| TAKEN.contains(&segment)) {
+            if first.is_some_and(|segment| TAKEN_SEGMENTS.contains(&segment)) {
                 return Err(ConfigError::path(format!(
                     "the path {inner:?} cannot be used beside the agent at \"{outer}/\", whose own \
                      operations are there; choose one that does not begin with {outer}/tasks, \
@@ -314,6 +317,30 @@ fn check_apart(prefixes: &[String]) -> Result<(), ConfigError> {
         }
     }
     Ok(())
+}
+
+/// Checks that no agent is where another one's tenants are.
+fn check_tenants_apart(
+    prefix: &str,
+    tenants: &[Arc<str>],
+    prefixes: &[String],
+) -> Result<(), ConfigError> {
+    for tenant in tenants {
+        let taken = format!("{prefix}/{tenant}");
+        let is_below = |other: &&String| other.strip_prefix(&taken).is_some_and(is_whole);
+        if let Some(other) = prefixes.iter().find(is_below) {
+            return Err(ConfigError::path(format!(
+                "the path {other:?} cannot be used beside the agent at \"{prefix}/\", whose tenant \
+                 {tenant:?} is there; choose another path, or another name for the tenant"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether what follows a path begins with a segment of its own.
+fn is_whole(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('/')
 }
 
 pub(crate) async fn resolve(address: &str) -> Result<Vec<SocketAddr>, ConfigError> {

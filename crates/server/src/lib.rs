@@ -18,6 +18,7 @@
 //! ```
 
 pub mod adapters;
+pub mod auth;
 pub mod backend;
 #[cfg(feature = "graph")]
 pub mod graph;
@@ -30,6 +31,7 @@ mod agent_error;
 mod answer;
 mod binding;
 mod builder;
+mod call;
 mod card;
 mod check;
 mod clock;

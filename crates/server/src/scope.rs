@@ -25,26 +25,41 @@ impl Scope {
         }
     }
 
+    /// The scope of everybody of a tenant, on a server without authentication.
+    pub fn of_tenant(tenant: impl Into<Arc<str>>) -> Self {
+        Self {
+            tenant: Some(tenant.into()),
+            principal: None,
+        }
+    }
+
+    /// The scope of a principal of no tenant.
+    pub fn of_principal(principal: impl Into<Arc<str>>) -> Self {
+        Self {
+            tenant: None,
+            principal: Some(principal.into()),
+        }
+    }
+
     /// What keeps names of this scope apart from those of others; empty where there is but one.
     #[cfg(feature = "graph")]
     pub(crate) fn prefix(&self) -> String {
         match (&self.tenant, &self.principal) {
             (None, None) => String::new(),
             (tenant, principal) => {
-                let of = |part: &Option<Arc<str>>| part.as_deref().unwrap_or_default().to_owned();
                 // As JSON, so that no choice of names makes two scopes one.
-                format!("{}/", serde_json::json!([of(tenant), of(principal)]))
+                let names = serde_json::json!([tenant.as_deref(), principal.as_deref()]);
+                format!("{names}/")
             }
         }
     }
 
-    /// The tenant; none for the anonymous scope. For backends that keep scopes elsewhere than in
-    /// memory.
+    /// The tenant, if there is one. For backends that keep scopes elsewhere than in memory.
     pub fn tenant(&self) -> Option<&str> {
         self.tenant.as_deref()
     }
 
-    /// The principal; none for the anonymous scope.
+    /// The principal; none where there is no authentication.
     pub fn principal(&self) -> Option<&str> {
         self.principal.as_deref()
     }

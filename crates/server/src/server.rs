@@ -5,6 +5,8 @@ use std::time::Duration;
 use axum::Router;
 use llamon_core::a2a::AgentCard;
 
+use crate::auth::Authenticate;
+use crate::binding::gate::Gate;
 use crate::binding::{self, Service};
 use crate::card::{self, CardDocument};
 use crate::config_error::ConfigError;
@@ -18,6 +20,8 @@ use crate::serve_error::ServeError;
 pub struct Server {
     pub(crate) card: AgentCard,
     pub(crate) public_url: Option<String>,
+    pub(crate) authenticator: Option<Arc<dyn Authenticate>>,
+    pub(crate) tenants: Vec<Arc<str>>,
     pub(crate) handler: Arc<Handler>,
     pub(crate) shutdown_grace: Duration,
     pub(crate) drain_delay: Duration,
@@ -96,16 +100,27 @@ impl Server {
         let base_url = self
             .public_url
             .or_else(|| origin.map(|origin| format!("{origin}{prefix}")));
+        // An identity has its tenant, so that its requests need not name any.
+        let tenants = match self.authenticator {
+            Some(_) => &[],
+            None => &*self.tenants,
+        };
+        let sends_push = self.handler.sends_push();
         let card = card::complete(
             &self.card,
             base_url.as_deref(),
-            self.handler.sends_push(),
+            tenants,
+            sends_push,
             grpc_target.as_deref(),
         )?;
         let extensions = card.capabilities.extensions.iter();
         let service = Arc::new(Service {
             card: CardDocument::new(&card)?,
-            extensions: extensions.map(|extension| extension.uri.clone()).collect(),
+            gate: Gate {
+                extensions: extensions.map(Into::into).collect(),
+                authenticator: self.authenticator,
+                tenants: self.tenants,
+            },
             handler: self.handler,
         });
         let router = binding::router(prefix, Arc::clone(&service));

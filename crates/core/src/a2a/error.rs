@@ -40,10 +40,14 @@ pub enum ErrorCode {
     Unavailable,
     /// The body is larger than the server accepts.
     PayloadTooLarge,
+    /// The caller has not said who it is, or cannot prove it.
+    Unauthenticated,
+    /// The caller is known and may not do this.
+    PermissionDenied,
 }
 
 impl ErrorCode {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 19] = [
         Self::TaskNotFound,
         Self::TaskNotCancelable,
         Self::PushNotificationNotSupported,
@@ -61,11 +65,14 @@ impl ErrorCode {
         Self::Internal,
         Self::Unavailable,
         Self::PayloadTooLarge,
+        Self::Unauthenticated,
+        Self::PermissionDenied,
     ];
 
     /// Code in JSON-RPC. Codes that the specification does not have (`MethodNotAllowed`,
     /// `Unavailable`, `PayloadTooLarge`) share that of the nearest one and are told apart by
-    /// their reason.
+    /// their reason. `Unauthenticated` and `PermissionDenied`, for which it leaves the choice,
+    /// share the one server error that A2A has not taken.
     pub fn jsonrpc(self) -> i32 {
         match self {
             Self::TaskNotFound => -32001,
@@ -82,12 +89,15 @@ impl ErrorCode {
             Self::MethodNotFound | Self::MethodNotAllowed => -32601,
             Self::InvalidParams => -32602,
             Self::Internal | Self::Unavailable => -32603,
+            Self::Unauthenticated | Self::PermissionDenied => -32000,
         }
     }
 
     /// HTTP status of the REST binding.
     pub fn http(self) -> u16 {
         match self {
+            Self::Unauthenticated => 401,
+            Self::PermissionDenied => 403,
             Self::TaskNotFound | Self::MethodNotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::InvalidAgentResponse | Self::Internal => 500,
@@ -111,6 +121,8 @@ impl ErrorCode {
             Self::MethodNotAllowed => "UNIMPLEMENTED",
             Self::Unavailable => "UNAVAILABLE",
             Self::PayloadTooLarge => "RESOURCE_EXHAUSTED",
+            Self::Unauthenticated => "UNAUTHENTICATED",
+            Self::PermissionDenied => "PERMISSION_DENIED",
             Self::ContentTypeNotSupported
             | Self::Parse
             | Self::InvalidRequest
@@ -138,6 +150,8 @@ impl ErrorCode {
             Self::Internal => "INTERNAL_ERROR",
             Self::Unavailable => "UNAVAILABLE",
             Self::PayloadTooLarge => "PAYLOAD_TOO_LARGE",
+            Self::Unauthenticated => "UNAUTHENTICATED",
+            Self::PermissionDenied => "PERMISSION_DENIED",
         }
     }
 

@@ -230,6 +230,12 @@ pub(super) fn read_id(reader: &mut Reader<'_>) -> Result<Option<Arc<str>>, ReadE
     Ok(id.filter(|id| !id.is_empty()).map(|id| Arc::from(&*id)))
 }
 
+/// Reads a request's tenant; empty is none.
+pub(super) fn read_tenant(reader: &mut Reader<'_>) -> Result<Option<String>, ReadError> {
+    let tenant = reader.optional_string().map_err(|e| e.within("tenant"))?;
+    Ok(tenant.filter(|tenant| !tenant.is_empty()).map(Into::into))
+}
+
 pub(super) fn missing(field: &'static str) -> ReadError {
     ReadError::invalid("is required").within(field)
 }

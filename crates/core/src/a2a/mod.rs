@@ -17,6 +17,7 @@ mod request;
 mod response;
 mod state;
 mod task;
+mod version;
 
 pub use artifact::{Artifact, ArtifactUpdate};
 pub use card::{
@@ -30,22 +31,26 @@ pub use event::StreamEvent;
 pub use fold::TaskFold;
 pub use gather::EventGather;
 pub use message::{Message, Role};
-pub use push::{PushAuthentication, PushConfig, Secrets};
+pub use push::{PushAuthentication, PushConfig, PushConfigPlace, Secrets};
 pub use push_check::{PUSH_ID_HEADER, PUSH_TOKEN_HEADERS};
 pub use push_request::{
     ListPushConfigsRequest, ListPushConfigsResponse, PushConfigRequest, TaskPushConfig,
 };
 pub use request::{
-    ListTasksRequest, SendConfiguration, SendMessageRequest, TaskRequest, page_size_error,
+    ExtendedCardRequest, ListTasksRequest, SendConfiguration, SendMessageRequest, TaskRequest,
+    page_size_error,
 };
 pub use response::{ListTasksResponse, SendResult};
 pub use state::TaskState;
 pub use task::{StatusUpdate, Task, TaskStatus, TaskView};
+pub use version::ProtocolVersion;
 
 /// The protocol version that this crate speaks, as the `A2A-Version` header has it.
 pub const PROTOCOL_VERSION: &str = "1.0";
 /// The request header that names the protocol version.
 pub const VERSION_HEADER: &str = "a2a-version";
+/// The header that names extensions: those that a client asks for, those that a server activated.
+pub const EXTENSIONS_HEADER: &str = "a2a-extensions";
 /// `protocolBinding` of JSON-RPC.
 pub const BINDING_JSONRPC: &str = "JSONRPC";
 /// `protocolBinding` of REST.

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::message::{missing, read_id};
+use super::message::{missing, read_id, read_tenant};
 use super::{push_field, push_string_field};
 use crate::json::{ReadError, Reader, Seen};
 
@@ -79,14 +79,14 @@ impl PushConfig {
         self
     }
 
-    /// Reads the configuration at the cursor. Of an object that also names a task, that is
+    /// Reads the configuration at the cursor. What the object says of where it belongs is
     /// returned as well.
     ///
     /// # Errors
     /// When `url` is missing or a field is wrong; naming it.
-    pub fn read(reader: &mut Reader<'_>) -> Result<(Self, Option<Arc<str>>), ReadError> {
+    pub fn read(reader: &mut Reader<'_>) -> Result<(Self, PushConfigPlace), ReadError> {
         let mut config = Self::new("");
-        let mut task_id = None;
+        let mut place = PushConfigPlace::default();
         let mut url = None;
         let mut seen = Seen::default();
         let mut object = reader.object()?;
@@ -98,7 +98,7 @@ impl PushConfig {
                 }
                 "taskId" | "task_id" => {
                     seen.mark(1, "taskId")?;
-                    task_id = read_id(reader).map_err(|e| e.within("taskId"))?;
+                    place.task_id = read_id(reader).map_err(|e| e.within("taskId"))?;
                 }
                 "url" => {
                     seen.mark(2, "url")?;
@@ -118,7 +118,7 @@ impl PushConfig {
                 }
                 "tenant" => {
                     seen.mark(5, "tenant")?;
-                    reader.optional_string().map_err(|e| e.within("tenant"))?;
+                    place.tenant = read_tenant(reader)?;
                 }
                 _ => {
                     reader.skip().map_err(|e| e.within(key.into_owned()))?;
@@ -127,7 +127,7 @@ impl PushConfig {
         }
         let url = url.filter(|url| !url.is_empty());
         config.url = url.ok_or_else(|| missing("url"))?.into();
-        Ok((config, task_id))
+        Ok((config, place))
     }
 
     /// Appends the configuration's JSON, with the task that it belongs to if that is given.
@@ -149,6 +149,16 @@ impl PushConfig {
         }
         out.push('}');
     }
+}
+
+/// What a configuration's JSON says of where it belongs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PushConfigPlace {
+    /// The task.
+    pub task_id: Option<Arc<str>>,
+    /// The tenant.
+    pub tenant: Option<String>,
 }
 
 impl PushAuthentication {

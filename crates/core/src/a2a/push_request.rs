@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::message::{missing, read_id};
+use super::message::{missing, read_id, read_tenant};
+use super::request::push_tenant;
 use super::task::read_list;
 use super::{PushConfig, Secrets, push_field, push_string_field};
 use crate::json::{ReadError, Reader, Seen, push_number};
@@ -16,6 +17,8 @@ pub struct TaskPushConfig {
     pub task_id: Arc<str>,
     /// The configuration.
     pub config: PushConfig,
+    /// The tenant that the request names; see [`super::AgentInterface::tenant`].
+    pub tenant: Option<String>,
 }
 
 impl TaskPushConfig {
@@ -24,6 +27,7 @@ impl TaskPushConfig {
         Self {
             task_id: task_id.into(),
             config,
+            tenant: None,
         }
     }
 
@@ -32,10 +36,11 @@ impl TaskPushConfig {
     /// # Errors
     /// When `taskId` or `url` is missing or a field is wrong; naming it.
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, ReadError> {
-        let (config, task_id) = PushConfig::read(reader)?;
+        let (config, place) = PushConfig::read(reader)?;
         Ok(Self {
-            task_id: task_id.ok_or_else(|| missing("taskId"))?,
+            task_id: place.task_id.ok_or_else(|| missing("taskId"))?,
             config,
+            tenant: place.tenant,
         })
     }
 
@@ -53,6 +58,8 @@ pub struct PushConfigRequest {
     pub task_id: Arc<str>,
     /// The configuration's id.
     pub id: Arc<str>,
+    /// The tenant that the request names; see [`super::AgentInterface::tenant`].
+    pub tenant: Option<String>,
 }
 
 impl PushConfigRequest {
@@ -61,6 +68,7 @@ impl PushConfigRequest {
         Self {
             task_id: task_id.into(),
             id: id.into(),
+            tenant: None,
         }
     }
 
@@ -71,6 +79,7 @@ impl PushConfigRequest {
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, ReadError> {
         let mut task_id = None;
         let mut id = None;
+        let mut tenant = None;
         let mut seen = Seen::default();
         let mut object = reader.object()?;
         while let Some(key) = reader.key(&mut object)? {
@@ -83,6 +92,10 @@ impl PushConfigRequest {
                     seen.mark(1, "id")?;
                     id = read_id(reader).map_err(|e| e.within("id"))?;
                 }
+                "tenant" => {
+                    seen.mark(2, "tenant")?;
+                    tenant = read_tenant(reader)?;
+                }
                 _ => {
                     reader.skip().map_err(|e| e.within(key.into_owned()))?;
                 }
@@ -91,6 +104,7 @@ impl PushConfigRequest {
         Ok(Self {
             task_id: task_id.ok_or_else(|| missing("taskId"))?,
             id: id.ok_or_else(|| missing("id"))?,
+            tenant,
         })
     }
 
@@ -99,6 +113,7 @@ impl PushConfigRequest {
         out.push('{');
         push_string_field(out, "taskId", &self.task_id);
         push_string_field(out, "id", &self.id);
+        push_tenant(out, self.tenant.as_deref());
         out.push('}');
     }
 }
@@ -113,6 +128,8 @@ pub struct ListPushConfigsRequest {
     pub page_size: Option<u32>,
     /// Where the page begins: the `nextPageToken` of the page before.
     pub page_token: Option<String>,
+    /// The tenant that the request names; see [`super::AgentInterface::tenant`].
+    pub tenant: Option<String>,
 }
 
 impl ListPushConfigsRequest {
@@ -122,6 +139,7 @@ impl ListPushConfigsRequest {
             task_id: task_id.into(),
             page_size: None,
             page_token: None,
+            tenant: None,
         }
     }
 
@@ -137,6 +155,7 @@ impl ListPushConfigsRequest {
             "pageToken" | "page_token" => {
                 self.page_token = (!value.is_empty()).then(|| value.to_owned());
             }
+            "tenant" => self.tenant = (!value.is_empty()).then(|| value.to_owned()),
             _ => {}
         }
         Ok(())
@@ -167,6 +186,10 @@ impl ListPushConfigsRequest {
                     let token = token.map_err(|e| e.within("pageToken"))?;
                     request.page_token = token.filter(|token| !token.is_empty()).map(Into::into);
                 }
+                "tenant" => {
+                    seen.mark(3, "tenant")?;
+                    request.tenant = read_tenant(reader)?;
+                }
                 _ => {
                     reader.skip().map_err(|e| e.within(key.into_owned()))?;
                 }
@@ -180,7 +203,8 @@ impl ListPushConfigsRequest {
     pub fn query(&self) -> Vec<(&'static str, String)> {
         let size = self.page_size.map(|size| ("pageSize", size.to_string()));
         let token = self.page_token.clone().map(|token| ("pageToken", token));
-        size.into_iter().chain(token).collect()
+        let tenant = self.tenant.clone().map(|tenant| ("tenant", tenant));
+        size.into_iter().chain(token).chain(tenant).collect()
     }
 
     /// Appends the request's JSON.
@@ -194,6 +218,7 @@ impl ListPushConfigsRequest {
         if let Some(page_token) = &self.page_token {
             push_string_field(out, "pageToken", page_token);
         }
+        push_tenant(out, self.tenant.as_deref());
         out.push('}');
     }
 

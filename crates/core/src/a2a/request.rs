@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use bytestring::ByteString;
 
-use super::message::{missing, push_string_array, read_id};
+use super::message::{missing, push_string_array, read_id, read_tenant};
 use super::{
     Message, PushConfig, Role, Secrets, TaskState, push_field, push_string_field, read_raw_object,
     read_strings,
@@ -34,6 +34,8 @@ pub struct SendMessageRequest {
     pub configuration: SendConfiguration,
     /// JSON text of the request's metadata, an object.
     pub metadata: Option<String>,
+    /// The tenant that the request names; see [`super::AgentInterface::tenant`].
+    pub tenant: Option<String>,
 }
 
 impl SendMessageRequest {
@@ -43,6 +45,7 @@ impl SendMessageRequest {
             message,
             configuration: SendConfiguration::default(),
             metadata: None,
+            tenant: None,
         }
     }
 
@@ -58,6 +61,7 @@ impl SendMessageRequest {
         let mut message = None;
         let mut configuration = SendConfiguration::default();
         let mut metadata = None;
+        let mut tenant = None;
         let mut seen = Seen::default();
         let mut object = reader.object()?;
         while let Some(key) = reader.key(&mut object)? {
@@ -84,7 +88,7 @@ impl SendMessageRequest {
                 }
                 "tenant" => {
                     seen.mark(3, "tenant")?;
-                    reader.optional_string().map_err(|e| e.within("tenant"))?;
+                    tenant = read_tenant(reader)?;
                 }
                 _ => {
                     reader.skip().map_err(|e| e.within(key.into_owned()))?;
@@ -103,6 +107,7 @@ impl SendMessageRequest {
             message: message.detached_from(source.len()),
             configuration,
             metadata,
+            tenant,
         })
     }
 
@@ -120,6 +125,7 @@ impl SendMessageRequest {
             push_field(out, "metadata");
             out.push_str(metadata);
         }
+        push_tenant(out, self.tenant.as_deref());
         out.push('}');
     }
 }
@@ -192,6 +198,8 @@ pub struct TaskRequest {
     pub id: Arc<str>,
     /// How much history the response has; see [`super::TaskView`].
     pub history_length: Option<u32>,
+    /// The tenant that the request names; see [`super::AgentInterface::tenant`].
+    pub tenant: Option<String>,
 }
 
 impl TaskRequest {
@@ -200,6 +208,7 @@ impl TaskRequest {
         Self {
             id: id.into(),
             history_length: None,
+            tenant: None,
         }
     }
 
@@ -210,6 +219,7 @@ impl TaskRequest {
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, ReadError> {
         let mut id = None;
         let mut history_length = None;
+        let mut tenant = None;
         let mut seen = Seen::default();
         let mut object = reader.object()?;
         while let Some(key) = reader.key(&mut object)? {
@@ -224,6 +234,10 @@ impl TaskRequest {
                         .optional_u32()
                         .map_err(|e| e.within("historyLength"))?;
                 }
+                "tenant" => {
+                    seen.mark(2, "tenant")?;
+                    tenant = read_tenant(reader)?;
+                }
                 _ => {
                     reader.skip().map_err(|e| e.within(key.into_owned()))?;
                 }
@@ -232,6 +246,7 @@ impl TaskRequest {
         Ok(Self {
             id: id.ok_or_else(|| missing("id"))?,
             history_length,
+            tenant,
         })
     }
 
@@ -243,6 +258,7 @@ impl TaskRequest {
             push_field(out, "historyLength");
             push_number(out, history_length.into());
         }
+        push_tenant(out, self.tenant.as_deref());
         out.push('}');
     }
 }
@@ -265,6 +281,8 @@ pub struct ListTasksRequest {
     pub history_length: Option<u32>,
     /// Whether the tasks come with their artifacts.
     pub include_artifacts: bool,
+    /// The tenant that the request names; see [`super::AgentInterface::tenant`].
+    pub tenant: Option<String>,
 }
 
 impl ListTasksRequest {
@@ -277,6 +295,7 @@ impl ListTasksRequest {
             "contextId" | "context_id" => {
                 self.context_id = (!value.is_empty()).then(|| value.into());
             }
+            "tenant" => self.tenant = (!value.is_empty()).then(|| value.to_owned()),
             "status" => {
                 self.status = Some(TaskState::parse(value).map_err(|e| e.within("status"))?);
             }
@@ -364,6 +383,10 @@ impl ListTasksRequest {
                         .map_err(|e| e.within("includeArtifacts"))?
                         .unwrap_or_default();
                 }
+                "tenant" => {
+                    seen.mark(7, "tenant")?;
+                    request.tenant = read_tenant(reader)?;
+                }
                 _ => {
                     reader.skip().map_err(|e| e.within(key.into_owned()))?;
                 }
@@ -396,6 +419,9 @@ impl ListTasksRequest {
         if self.include_artifacts {
             query.push(("includeArtifacts", "true".to_owned()));
         }
+        if let Some(tenant) = &self.tenant {
+            query.push(("tenant", tenant.clone()));
+        }
         query
     }
 
@@ -412,6 +438,48 @@ impl ListTasksRequest {
             }
         }
         out.push('}');
+    }
+}
+
+/// GetExtendedAgentCard (section 3.1.11).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExtendedCardRequest {
+    /// The tenant that the request names; see [`super::AgentInterface::tenant`].
+    pub tenant: Option<String>,
+}
+
+impl ExtendedCardRequest {
+    /// Reads the request at the cursor.
+    ///
+    /// # Errors
+    /// When a field is wrong; naming it.
+    pub fn read(reader: &mut Reader<'_>) -> Result<Self, ReadError> {
+        let mut request = Self::default();
+        let mut seen = Seen::default();
+        let mut object = reader.object()?;
+        while let Some(key) = reader.key(&mut object)? {
+            if key == "tenant" {
+                seen.mark(0, "tenant")?;
+                request.tenant = read_tenant(reader)?;
+            } else {
+                reader.skip().map_err(|e| e.within(key.into_owned()))?;
+            }
+        }
+        Ok(request)
+    }
+
+    /// Appends the request's JSON.
+    pub fn write(&self, out: &mut String) {
+        out.push('{');
+        push_tenant(out, self.tenant.as_deref());
+        out.push('}');
+    }
+}
+
+pub(super) fn push_tenant(out: &mut String, tenant: Option<&str>) {
+    if let Some(tenant) = tenant {
+        push_string_field(out, "tenant", tenant);
     }
 }
 

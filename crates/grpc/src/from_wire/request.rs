@@ -31,6 +31,7 @@ pub fn send_message_request(
         made.configuration = configuration(wire).map_err(|error| error.within("configuration"))?;
     }
     made.metadata = metadata(request.metadata, limits)?;
+    made.tenant = not_empty(request.tenant);
     Ok(made)
 }
 
@@ -41,6 +42,7 @@ pub fn send_message_request(
 pub fn get_task_request(request: wire::GetTaskRequest) -> Result<TaskRequest, ReadError> {
     let mut made = TaskRequest::new(required_id(request.id, "id")?);
     made.history_length = optional_count(request.history_length, "historyLength")?;
+    made.tenant = not_empty(request.tenant);
     Ok(made)
 }
 
@@ -49,7 +51,9 @@ pub fn get_task_request(request: wire::GetTaskRequest) -> Result<TaskRequest, Re
 /// # Errors
 /// When `id` is missing.
 pub fn cancel_task_request(request: wire::CancelTaskRequest) -> Result<TaskRequest, ReadError> {
-    required_id(request.id, "id").map(TaskRequest::new)
+    let mut made = TaskRequest::new(required_id(request.id, "id")?);
+    made.tenant = not_empty(request.tenant);
+    Ok(made)
 }
 
 /// SubscribeToTask.
@@ -59,7 +63,9 @@ pub fn cancel_task_request(request: wire::CancelTaskRequest) -> Result<TaskReque
 pub fn subscribe_to_task_request(
     request: wire::SubscribeToTaskRequest,
 ) -> Result<TaskRequest, ReadError> {
-    required_id(request.id, "id").map(TaskRequest::new)
+    let mut made = TaskRequest::new(required_id(request.id, "id")?);
+    made.tenant = not_empty(request.tenant);
+    Ok(made)
 }
 
 /// ListTasks.
@@ -78,6 +84,7 @@ pub fn list_tasks_request(request: wire::ListTasksRequest) -> Result<ListTasksRe
     made.page_token = not_empty(request.page_token);
     made.history_length = optional_count(request.history_length, "historyLength")?;
     made.include_artifacts = request.include_artifacts.unwrap_or_default();
+    made.tenant = not_empty(request.tenant);
     Ok(made)
 }
 
@@ -88,7 +95,10 @@ pub fn list_tasks_request(request: wire::ListTasksRequest) -> Result<ListTasksRe
 pub fn push_config(config: wire::TaskPushNotificationConfig) -> Result<TaskPushConfig, ReadError> {
     let mut config = config;
     let task_id = required_id(std::mem::take(&mut config.task_id), "taskId")?;
-    Ok(TaskPushConfig::new(task_id, inline_config(config)?))
+    let tenant = not_empty(std::mem::take(&mut config.tenant));
+    let mut made = TaskPushConfig::new(task_id, inline_config(config)?);
+    made.tenant = tenant;
+    Ok(made)
 }
 
 /// GetTaskPushNotificationConfig.
@@ -99,10 +109,9 @@ pub fn get_push_config_request(
     request: wire::GetTaskPushNotificationConfigRequest,
 ) -> Result<PushConfigRequest, ReadError> {
     let task_id = required_id(request.task_id, "taskId")?;
-    Ok(PushConfigRequest::new(
-        task_id,
-        required_id(request.id, "id")?,
-    ))
+    let mut made = PushConfigRequest::new(task_id, required_id(request.id, "id")?);
+    made.tenant = not_empty(request.tenant);
+    Ok(made)
 }
 
 /// DeleteTaskPushNotificationConfig.
@@ -113,10 +122,9 @@ pub fn delete_push_config_request(
     request: wire::DeleteTaskPushNotificationConfigRequest,
 ) -> Result<PushConfigRequest, ReadError> {
     let task_id = required_id(request.task_id, "taskId")?;
-    Ok(PushConfigRequest::new(
-        task_id,
-        required_id(request.id, "id")?,
-    ))
+    let mut made = PushConfigRequest::new(task_id, required_id(request.id, "id")?);
+    made.tenant = not_empty(request.tenant);
+    Ok(made)
 }
 
 /// ListTaskPushNotificationConfigs.
@@ -130,6 +138,7 @@ pub fn list_push_configs_request(
     let page_size = count(request.page_size, "pageSize")?;
     made.page_size = (page_size > 0).then_some(page_size);
     made.page_token = not_empty(request.page_token);
+    made.tenant = not_empty(request.tenant);
     Ok(made)
 }
 

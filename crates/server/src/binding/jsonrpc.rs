@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 (section 9). Errors are HTTP 200; the request's id is echoed as it was written.
+//! JSON-RPC 2.0 (section 9). Errors are HTTP 200, but for callers that are not let in; the request's id is echoed as it was written.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, Uri};
 use bytestring::ByteString;
-use llamon_core::Limits;
 use llamon_core::a2a::{
-    A2aError, ErrorCode, ListTasksRequest, SendMessageRequest, StreamEvent, TaskRequest, TaskView,
+    A2aError, ErrorCode, ExtendedCardRequest, ListTasksRequest, SendMessageRequest, StreamEvent,
+    TaskRequest, TaskView,
 };
 use llamon_core::json::{ReadError, ReadErrorKind, Reader, Seen, check_syntax};
 
-use super::push::PushMethod;
-use super::{Service, body, sse, version};
+use super::push::{PushCall, PushMethod};
+use super::{Service, body, http, sse};
+use crate::call::Call;
 use crate::handler::{Handler, no_extended_card};
 use crate::push::push_not_supported;
-use crate::scope::Scope;
 use crate::view;
 
 /// `POST` to the agent's base URL.
@@ -26,77 +26,79 @@ pub(super) async fn call(
     uri: Uri,
     body: Body,
 ) -> Response<Body> {
+    let caller = match http::authenticate(&service.gate, &headers).await {
+        Ok(caller) => caller,
+        Err(refused) => {
+            let mut response = failure("null", &refused.error);
+            http::put_challenge(&mut response, refused.challenge.as_deref());
+            return response;
+        }
+    };
     let limits = service.handler.limits();
     let source = match body::read(body, limits.max_body_bytes).await {
         Ok(source) => source,
         Err(error) => return failure("null", &error),
     };
-    let request = match read(&source, limits) {
+    let request = match read(&source, &service.handler) {
         Ok(request) => request,
         Err((id, error)) => return failure(&id, &error),
     };
-    let checked = body::check_media_type(&headers).and_then(|()| version::check(&headers, &uri));
-    let call = match checked.and(request.call) {
-        Ok(call) => call,
-        Err(error) => return failure(&request.id, &error),
-    };
-    run(&service, &headers, &request.id, call).await
+    let entered = body::check_media_type(&headers)
+        .and_then(|()| http::parameters(&service.gate, &headers, &uri))
+        .and_then(|parameters| {
+            let operation = request.operation?;
+            let tenant = operation.tenant();
+            let call = service.gate.enter(caller, parameters, None, tenant)?;
+            Ok((call, operation))
+        });
+    match entered {
+        Ok((call, operation)) => run(&service.handler, &call, &request.id, operation).await,
+        Err(error) => failure(&request.id, &error),
+    }
 }
 
-async fn run(service: &Service, headers: &HeaderMap, id: &str, call: Call) -> Response<Body> {
-    let handler = &service.handler;
-    let scope = &Scope::anonymous();
-    match call {
-        Call::Send(request) => {
+async fn run(
+    handler: &Arc<Handler>,
+    call: &Call,
+    id: &str,
+    operation: Operation,
+) -> Response<Body> {
+    let scope = &call.scope;
+    match operation {
+        Operation::Send(request) => {
             let view = view::of_send(&request);
-            let acceptance = service.acceptance(headers);
-            match handler.send(scope, *request, acceptance).await {
+            match handler.send(call, *request).await {
                 Ok(result) => success(id, |out| view::write_send_result(&result, view, out)),
                 Err(error) => failure(id, &error),
             }
         }
-        Call::Stream(request) => {
+        Operation::Stream(request) => {
             let view = view::of_send(&request);
-            let acceptance = service.acceptance(headers);
-            let feed = handler.stream(scope, *request, acceptance).await;
+            let feed = handler.stream(call, *request).await;
             stream(id, feed, view)
         }
-        Call::Get(request) => match handler.get(scope, &request).await {
+        Operation::Get(request) => match handler.get(scope, &request).await {
             Ok(task) => success(id, |out| task.write(out, view::of_task(&request))),
             Err(error) => failure(id, &error),
         },
-        Call::List(request) => match handler.list(scope, &request).await {
+        Operation::List(request) => match handler.list(scope, &request).await {
             Ok(page) => success(id, |out| page.write(out, view::of_list(&request))),
             Err(error) => failure(id, &error),
         },
-        Call::Cancel(request) => match handler.cancel(scope, &request).await {
+        Operation::Cancel(request) => match handler.cancel(scope, &request).await {
             Ok(task) => success(id, |out| task.write(out, view::of_task(&request))),
             Err(error) => failure(id, &error),
         },
-        Call::Subscribe(request) => {
+        Operation::Subscribe(request) => {
             let feed = handler.subscribe(scope, &request).await;
             stream(id, feed, view::of_task(&request))
         }
-        Call::Push(method, params) => match run_push(handler, scope, method, &params).await {
+        Operation::Push(push) => match push.run(handler, scope).await {
             Ok(result) => success(id, |out| out.push_str(&result)),
             Err(error) => failure(id, &error),
         },
+        Operation::ExtendedCard(_) => failure(id, &no_extended_card()),
     }
-}
-
-async fn run_push(
-    handler: &Handler,
-    scope: &Scope,
-    method: PushMethod,
-    params: &str,
-) -> Result<String, A2aError> {
-    if !handler.sends_push() {
-        return Err(push_not_supported());
-    }
-    let mut reader = Reader::of_str(params, handler.limits().max_json_depth);
-    let call = method.read(&mut reader);
-    let call = call.map_err(|error| A2aError::of_params(&error))?;
-    call.run(handler, scope).await
 }
 
 fn stream(
@@ -137,7 +139,12 @@ fn success(id: &str, write: impl FnOnce(&mut String)) -> Response<Body> {
 fn failure(id: &str, error: &A2aError) -> Response<Body> {
     let mut out = String::new();
     push_error(&mut out, id, error);
-    super::response(200, "application/json", out)
+    // Whoever is not let in is told so in HTTP, too, where challenges belong (section 3.3.2).
+    let status = match error.code() {
+        code @ (ErrorCode::Unauthenticated | ErrorCode::PermissionDenied) => code.http(),
+        _ => 200,
+    };
+    super::response(status, "application/json", out)
 }
 
 fn push_result(out: &mut String, id: &str, write: impl FnOnce(&mut String)) {
@@ -165,30 +172,46 @@ struct Request {
     /// The id's JSON text.
     id: String,
     /// What is called, or what is wrong with it.
-    call: Result<Call, A2aError>,
+    operation: Result<Operation, A2aError>,
 }
 
-enum Call {
+enum Operation {
     Send(Box<SendMessageRequest>),
     Stream(Box<SendMessageRequest>),
     Get(TaskRequest),
     List(ListTasksRequest),
     Cancel(TaskRequest),
     Subscribe(TaskRequest),
-    /// With its parameters as they are: they are read where it is served.
-    Push(PushMethod, ByteString),
+    Push(PushCall),
+    ExtendedCard(ExtendedCardRequest),
+}
+
+impl Operation {
+    /// The tenant that the parameters name.
+    fn tenant(&self) -> Option<&str> {
+        let tenant = match self {
+            Self::Send(request) | Self::Stream(request) => &request.tenant,
+            Self::Get(request) | Self::Cancel(request) | Self::Subscribe(request) => {
+                &request.tenant
+            }
+            Self::List(request) => &request.tenant,
+            Self::Push(call) => return call.tenant(),
+            Self::ExtendedCard(request) => &request.tenant,
+        };
+        tenant.as_deref()
+    }
 }
 
 /// Reads the envelope, and the parameters in the same pass where the method comes before them.
-fn read(source: &ByteString, limits: &Limits) -> Result<Request, (String, A2aError)> {
-    let request = match read_envelope(source, limits) {
-        Ok(envelope) => envelope.finish(source, limits),
+fn read(source: &ByteString, handler: &Handler) -> Result<Request, (String, A2aError)> {
+    let request = match read_envelope(source, handler) {
+        Ok(envelope) => envelope.finish(source, handler),
         Err(error) if error.kind() == ReadErrorKind::Syntax => Err(no_json(&error)),
         // The text may still be JSON that has an id to answer to.
         Err(error) => Err((find_id(source), envelope_error(&error))),
     };
     let failed = match &request {
-        Ok(request) => request.call.is_err(),
+        Ok(request) => request.operation.is_err(),
         Err(_) => true,
     };
     if failed && let Err(error) = check_syntax(source) {
@@ -202,13 +225,13 @@ struct Envelope<'a> {
     version: bool,
     id: Option<String>,
     method: Option<String>,
-    call: Option<Result<Call, A2aError>>,
+    operation: Option<Result<Operation, A2aError>>,
     /// Parameters that came before their method.
     params: Option<&'a str>,
 }
 
-fn read_envelope<'a>(source: &'a ByteString, limits: &Limits) -> Result<Envelope<'a>, ReadError> {
-    let mut reader = Reader::of_str(source, limits.max_json_depth);
+fn read_envelope<'a>(source: &'a ByteString, handler: &Handler) -> Result<Envelope<'a>, ReadError> {
+    let mut reader = Reader::of_str(source, handler.limits().max_json_depth);
     if reader.peek() == Some(b'[') {
         reader.skip()?;
         reader.end()?;
@@ -244,8 +267,8 @@ fn read_envelope<'a>(source: &'a ByteString, limits: &Limits) -> Result<Envelope
             "params" => {
                 seen.mark(3, "params")?;
                 match &envelope.method {
-                    Some(method) => match read_params(method, &mut reader, source, limits) {
-                        Ok(call) => envelope.call = Some(call),
+                    Some(method) => match read_params(method, &mut reader, source, handler) {
+                        Ok(operation) => envelope.operation = Some(operation),
                         Err(error) if error.kind() == ReadErrorKind::Syntax => return Err(error),
                         Err(error) => return Ok(envelope.rest_of(source, error)),
                     },
@@ -267,7 +290,7 @@ fn read_envelope<'a>(source: &'a ByteString, limits: &Limits) -> Result<Envelope
 impl Envelope<'_> {
     /// The parameters are wrong: the reader stands amid them, so the id is looked for anew.
     fn rest_of(mut self, source: &ByteString, error: ReadError) -> Self {
-        self.call = Some(Err(A2aError::of_params(&error)));
+        self.operation = Some(Err(A2aError::of_params(&error)));
         if self.id.is_none() {
             self.id = Some(find_id(source));
         }
@@ -276,7 +299,7 @@ impl Envelope<'_> {
         self
     }
 
-    fn finish(self, source: &ByteString, limits: &Limits) -> Result<Request, (String, A2aError)> {
+    fn finish(self, source: &ByteString, handler: &Handler) -> Result<Request, (String, A2aError)> {
         let invalid = |id: &str, message: &str| {
             Err((
                 id.to_owned(),
@@ -295,22 +318,23 @@ impl Envelope<'_> {
         let Some(method) = self.method else {
             return invalid(&id, "method: is required");
         };
-        let call = match (self.call, self.params) {
-            (Some(call), _) => call,
+        let max_depth = handler.limits().max_json_depth;
+        let operation = match (self.operation, self.params) {
+            (Some(operation), _) => operation,
             (None, Some(params)) => {
                 let params = source.slice_ref(params);
-                let mut reader = Reader::of_str(&params, limits.max_json_depth - 1);
-                read_params(&method, &mut reader, &params, limits)
+                let mut reader = Reader::of_str(&params, max_depth - 1);
+                read_params(&method, &mut reader, &params, handler)
                     .unwrap_or_else(|error| Err(A2aError::of_params(&error)))
             }
             (None, None) => {
                 let empty = ByteString::from_static("{}");
-                let mut reader = Reader::of_str(&empty, limits.max_json_depth);
-                read_params(&method, &mut reader, &empty, limits)
+                let mut reader = Reader::of_str(&empty, max_depth);
+                read_params(&method, &mut reader, &empty, handler)
                     .unwrap_or_else(|error| Err(A2aError::of_params(&error)))
             }
         };
-        Ok(Request { id, call })
+        Ok(Request { id, operation })
     }
 }
 
@@ -319,42 +343,45 @@ fn read_params(
     method: &str,
     reader: &mut Reader<'_>,
     source: &ByteString,
-    limits: &Limits,
-) -> Result<Result<Call, A2aError>, ReadError> {
-    let call = match method {
+    handler: &Handler,
+) -> Result<Result<Operation, A2aError>, ReadError> {
+    let limits = handler.limits();
+    let operation = match method {
         "SendMessage" => SendMessageRequest::read(reader, source, limits)
-            .map(|request| Call::Send(Box::new(request))),
+            .map(|request| Operation::Send(Box::new(request))),
         "SendStreamingMessage" => SendMessageRequest::read(reader, source, limits)
-            .map(|request| Call::Stream(Box::new(request))),
-        "GetTask" => TaskRequest::read(reader).map(Call::Get),
-        "ListTasks" => ListTasksRequest::read(reader).map(Call::List),
-        "CancelTask" => TaskRequest::read(reader).map(Call::Cancel),
-        "SubscribeToTask" => TaskRequest::read(reader).map(Call::Subscribe),
-        other => {
-            let params = reader.skip()?.of(source);
-            return Ok(match PushMethod::of_name(other) {
-                Some(method) => Ok(Call::Push(method, source.slice_ref(params))),
-                None => Err(not_served(other)),
-            });
-        }
+            .map(|request| Operation::Stream(Box::new(request))),
+        "GetTask" => TaskRequest::read(reader).map(Operation::Get),
+        "ListTasks" => ListTasksRequest::read(reader).map(Operation::List),
+        "CancelTask" => TaskRequest::read(reader).map(Operation::Cancel),
+        "SubscribeToTask" => TaskRequest::read(reader).map(Operation::Subscribe),
+        "GetExtendedAgentCard" => ExtendedCardRequest::read(reader).map(Operation::ExtendedCard),
+        other => match PushMethod::of_name(other) {
+            // Where it is not served, what is wrong with its parameters does not matter.
+            Some(_) if !handler.sends_push() => {
+                reader.skip()?;
+                return Ok(Err(push_not_supported()));
+            }
+            Some(method) => method.read(reader).map(Operation::Push),
+            None => {
+                reader.skip()?;
+                return Ok(Err(no_method(other)));
+            }
+        },
     };
-    call.map(Ok)
+    operation.map(Ok)
 }
 
-fn not_served(method: &str) -> A2aError {
-    match method {
-        "GetExtendedAgentCard" => no_extended_card(),
-        other => {
-            let shown: String = other.chars().take(80).collect();
-            A2aError::new(
-                ErrorCode::MethodNotFound,
-                format!(
-                    "there is no method {shown:?}; there are SendMessage, SendStreamingMessage, \
-                     GetTask, ListTasks, CancelTask and SubscribeToTask"
-                ),
-            )
-        }
-    }
+fn no_method(name: &str) -> A2aError {
+    let shown: String = name.chars().take(80).collect();
+    A2aError::new(
+        ErrorCode::MethodNotFound,
+        format!(
+            "there is no method {shown:?}; there are SendMessage, SendStreamingMessage, GetTask, \
+             ListTasks, CancelTask, SubscribeToTask, GetExtendedAgentCard and those of push \
+             notification configurations"
+        ),
+    )
 }
 
 /// The id in a text whose other fields could not be read, or `null`.

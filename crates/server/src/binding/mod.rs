@@ -2,13 +2,14 @@
 //! nothing else; none of them sees a store.
 
 mod body;
+pub(crate) mod gate;
 #[cfg(feature = "grpc")]
 mod grpc;
+mod http;
 mod jsonrpc;
 mod push;
 mod rest;
 mod sse;
-mod version;
 
 use std::sync::Arc;
 
@@ -18,22 +19,20 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::routing::{any, get, post};
+use llamon_core::a2a::EXTENSIONS_HEADER;
 
-use crate::builder::IDEMPOTENT_MESSAGES_URI;
 use crate::card::CardDocument;
-use crate::handler::{Acceptance, Handler};
+use crate::handler::Handler;
+use gate::Gate;
 
 #[cfg(feature = "grpc")]
 pub(crate) use grpc::router as grpc_router;
-
-const EXTENSIONS_HEADER: &str = "a2a-extensions";
 
 /// One agent, as the bindings see it.
 pub(crate) struct Service {
     pub(crate) handler: Arc<Handler>,
     pub(crate) card: CardDocument,
-    /// URIs of the extensions on the card.
-    pub(crate) extensions: Arc<[String]>,
+    pub(crate) gate: Gate,
 }
 
 /// The routes of one agent under `prefix`, which is empty or begins with a slash.
@@ -42,6 +41,31 @@ pub(crate) fn router(prefix: &str, service: Arc<Service>) -> Router {
     let mut router = Router::new()
         .route(&at("/"), post(jsonrpc::call))
         .route(&at("/.well-known/agent-card.json"), get(card))
+        .merge(rest_routes(prefix));
+    if service.gate.has_tenants() {
+        router = router.merge(rest_routes(&at("/{tenant}")));
+    }
+    if !prefix.is_empty() {
+        router = router.route(prefix, post(jsonrpc::call));
+    }
+    let router = router
+        .method_not_allowed_fallback(rest::method_not_allowed)
+        .with_state(Arc::clone(&service));
+    with_extensions(router, service)
+}
+
+/// The routes, each answer naming the agent's extensions that its request asked for.
+fn with_extensions(router: Router, service: Arc<Service>) -> Router {
+    if service.gate.extensions.is_empty() {
+        return router;
+    }
+    router.layer(middleware::from_fn_with_state(service, echo_extensions))
+}
+
+/// The paths of the operations in REST.
+fn rest_routes(prefix: &str) -> Router<Arc<Service>> {
+    let at = |path: &str| format!("{prefix}{path}");
+    Router::new()
         .route(&at("/message:send"), post(rest::send))
         .route(&at("/message:stream"), post(rest::stream))
         .route(&at("/tasks"), get(rest::list))
@@ -58,64 +82,24 @@ pub(crate) fn router(prefix: &str, service: Arc<Service>) -> Router {
             &at("/tasks/{task}/pushNotificationConfigs/{config}"),
             any(rest::push_config),
         )
-        .route(&at("/extendedAgentCard"), get(rest::extended_card));
-    if !prefix.is_empty() {
-        router = router.route(prefix, post(jsonrpc::call));
-    }
-    let extensions = Arc::clone(&service.extensions);
-    let router = router
-        .method_not_allowed_fallback(rest::method_not_allowed)
-        .with_state(service);
-    with_extensions(router, extensions)
-}
-
-/// The routes, each answer naming the agent's extensions that its request asked for.
-fn with_extensions(router: Router, extensions: Arc<[String]>) -> Router {
-    if extensions.is_empty() {
-        return router;
-    }
-    router.layer(middleware::from_fn_with_state(extensions, echo_extensions))
+        .route(&at("/extendedAgentCard"), get(rest::extended_card))
 }
 
 /// Names the extensions that the client asked for and this agent has (section 4.6.2).
 async fn echo_extensions(
-    State(extensions): State<Arc<[String]>>,
+    State(service): State<Arc<Service>>,
     request: Request<Body>,
     next: Next,
 ) -> Response<Body> {
-    let asked: Vec<&str> = asked_extensions(request.headers()).collect();
-    let active: Vec<&str> = extensions
-        .iter()
-        .map(String::as_str)
-        .filter(|known| asked.contains(known))
-        .collect();
-    let echo = HeaderValue::try_from(active.join(", ")).ok();
-    let echo = echo.filter(|echo| !echo.is_empty());
+    let active = (service.gate).active(&http::extension_values(request.headers()));
+    let echo = active
+        .echo()
+        .and_then(|echo| HeaderValue::try_from(echo).ok());
     let mut response = next.run(request).await;
     if let Some(echo) = echo {
         response.headers_mut().insert(EXTENSIONS_HEADER, echo);
     }
     response
-}
-
-/// URIs of the extensions that a client asks for.
-fn asked_extensions(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    let values = headers.get_all(EXTENSIONS_HEADER).iter();
-    let values = values.filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).map(str::trim)
-}
-
-impl Service {
-    /// Whether a message of this request is accepted again if it came before.
-    fn acceptance(&self, headers: &HeaderMap) -> Acceptance {
-        let is_it = |uri: &str| uri == IDEMPOTENT_MESSAGES_URI;
-        let offered = self.extensions.iter().any(|uri| is_it(uri));
-        if offered && asked_extensions(headers).any(is_it) {
-            Acceptance::Once
-        } else {
-            Acceptance::Always
-        }
-    }
 }
 
 /// What every other path is answered with.

@@ -48,6 +48,16 @@ impl PushMethod {
 }
 
 impl PushCall {
+    /// The tenant that it names.
+    pub(super) fn tenant(&self) -> Option<&str> {
+        let tenant = match self {
+            Self::Create(request) => &request.tenant,
+            Self::Get(request) | Self::Delete(request) => &request.tenant,
+            Self::List(request) => &request.tenant,
+        };
+        tenant.as_deref()
+    }
+
     /// Calls it; the answer is JSON, without secrets.
     pub(super) async fn run(self, handler: &Handler, scope: &Scope) -> Result<String, A2aError> {
         let mut out = String::new();

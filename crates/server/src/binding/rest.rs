@@ -3,22 +3,24 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, Method, Response, Uri, header};
+use axum::extract::State;
+use axum::http::{HeaderValue, Method, Response, Uri, header};
 use bytestring::ByteString;
 use llamon_core::a2a::{
-    A2aError, ErrorCode, ListPushConfigsRequest, ListTasksRequest, MEDIA_TYPE, PushConfig,
-    PushConfigRequest, SendMessageRequest, StreamEvent, TaskPushConfig, TaskRequest, TaskView,
+    A2aError, ErrorCode, ExtendedCardRequest, ListPushConfigsRequest, ListTasksRequest, MEDIA_TYPE,
+    PushConfig, PushConfigRequest, SendMessageRequest, StreamEvent, TaskPushConfig, TaskRequest,
+    TaskView,
 };
 use llamon_core::json::{Reader, check_syntax};
 use percent_encoding::percent_decode_str;
 
+use super::gate::{Parameters, Refused};
+use super::http::Head;
 use super::push::PushCall;
-use super::{Service, body, sse, version};
-use crate::handler::{EventFeed, no_extended_card};
+use super::{Service, body, http, sse};
+use crate::call::Call;
+use crate::handler::no_extended_card;
 use crate::push::push_not_supported;
-use crate::scope::Scope;
 use crate::view;
 
 type Reply = Result<Response<Body>, Failure>;
@@ -28,19 +30,23 @@ pub(super) struct Failure {
     error: A2aError,
     /// The methods that the path takes, where the request's is none of them.
     allow: Option<&'static str>,
+    /// How the caller can say who it is.
+    challenge: Option<String>,
 }
 
 impl From<A2aError> for Failure {
     fn from(error: A2aError) -> Self {
-        Self { error, allow: None }
+        Refused::from(error).into()
     }
 }
 
-/// A path whose percent-encoding is no text.
-impl From<PathRejection> for Failure {
-    fn from(rejection: PathRejection) -> Self {
-        let message = format!("the path cannot be read: {}", rejection.body_text());
-        A2aError::new(ErrorCode::InvalidParams, message).into()
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        Self {
+            error: refused.error,
+            allow: None,
+            challenge: refused.challenge,
+        }
     }
 }
 
@@ -51,75 +57,57 @@ impl axum::response::IntoResponse for Failure {
             let allow = HeaderValue::from_static(allow);
             response.headers_mut().insert(header::ALLOW, allow);
         }
+        http::put_challenge(&mut response, self.challenge.as_deref());
         response
     }
 }
 
 /// `POST /message:send`
-pub(super) async fn send(
-    State(service): State<Arc<Service>>,
-    headers: HeaderMap,
-    uri: Uri,
-    body: Body,
-) -> Reply {
-    let request = read_send(&service, &headers, &uri, body).await?;
+pub(super) async fn send(State(service): State<Arc<Service>>, head: Head, body: Body) -> Reply {
+    let (call, request) = enter_send(&service, head, body).await?;
     let view = view::of_send(&request);
-    let acceptance = service.acceptance(&headers);
-    let scope = Scope::anonymous();
-    let result = service.handler.send(&scope, request, acceptance).await?;
+    let result = service.handler.send(&call, request).await?;
     Ok(success(|out| view::write_send_result(&result, view, out)))
 }
 
 /// `POST /message:stream`
-pub(super) async fn stream(
-    State(service): State<Arc<Service>>,
-    headers: HeaderMap,
-    uri: Uri,
-    body: Body,
-) -> Reply {
-    let request = read_send(&service, &headers, &uri, body).await?;
+pub(super) async fn stream(State(service): State<Arc<Service>>, head: Head, body: Body) -> Reply {
+    let (call, request) = enter_send(&service, head, body).await?;
     let view = view::of_send(&request);
-    let acceptance = service.acceptance(&headers);
-    let scope = Scope::anonymous();
-    let feed = service.handler.stream(&scope, request, acceptance).await?;
+    let feed = service.handler.stream(&call, request).await?;
     Ok(sse::response(feed, Frame(view)))
 }
 
 /// `GET /tasks`
-pub(super) async fn list(
-    State(service): State<Arc<Service>>,
-    headers: HeaderMap,
-    uri: Uri,
-) -> Reply {
-    version::check(&headers, &uri)?;
+pub(super) async fn list(State(service): State<Arc<Service>>, head: Head) -> Reply {
+    let parameters = parameters(&service, &head)?;
     let mut request = ListTasksRequest::default();
-    for (name, value) in query(&uri)? {
+    for (name, value) in query(&head.uri)? {
         request
             .set(&name, &value)
             .map_err(|error| A2aError::of_params(&error))?;
     }
-    let page = service.handler.list(&Scope::anonymous(), &request).await?;
+    let call = head.enter(&service.gate, parameters, request.tenant.as_deref())?;
+    let page = service.handler.list(&call.scope, &request).await?;
     Ok(success(|out| page.write(out, view::of_list(&request))))
 }
 
 /// `GET /tasks/{id}` and `GET /tasks/{id}:subscribe`
-pub(super) async fn get_task(
-    State(service): State<Arc<Service>>,
-    segment: Result<Path<String>, PathRejection>,
-    headers: HeaderMap,
-    uri: Uri,
-) -> Reply {
-    let Path(segment) = segment?;
-    version::check(&headers, &uri)?;
-    match segment.rsplit_once(':') {
-        Some((id, "subscribe")) => subscribe(&service, task_request(id, &uri)?).await,
+pub(super) async fn get_task(State(service): State<Arc<Service>>, head: Head) -> Reply {
+    let parameters = parameters(&service, &head)?;
+    match head.names.task().rsplit_once(':') {
+        Some((id, "subscribe")) => {
+            let request = task_request(id, &head.uri)?;
+            subscribe(&service, head, parameters, request).await
+        }
         Some((_, "cancel")) => Err(Failure {
-            error: wrong_method(&Method::GET, uri.path()),
             allow: Some("POST"),
+            ..wrong_method(&Method::GET, head.uri.path()).into()
         }),
         _ => {
-            let request = task_request(&segment, &uri)?;
-            let task = service.handler.get(&Scope::anonymous(), &request).await?;
+            let request = task_request(head.names.task(), &head.uri)?;
+            let call = head.enter(&service.gate, parameters, request.tenant.as_deref())?;
+            let task = service.handler.get(&call.scope, &request).await?;
             Ok(success(|out| task.write(out, view::of_task(&request))))
         }
     }
@@ -128,37 +116,41 @@ pub(super) async fn get_task(
 /// `POST /tasks/{id}:cancel` and `POST /tasks/{id}:subscribe`; the body may be empty.
 pub(super) async fn post_task(
     State(service): State<Arc<Service>>,
-    segment: Result<Path<String>, PathRejection>,
-    headers: HeaderMap,
-    uri: Uri,
+    head: Head,
     body: Body,
 ) -> Reply {
-    let Path(segment) = segment?;
     let limits = service.handler.limits();
     let text = body::read(body, limits.max_body_bytes).await?;
-    check_empty_or_object(&text, limits.max_json_depth)?;
-    version::check(&headers, &uri)?;
-    match segment.rsplit_once(':') {
-        Some((id, "subscribe")) => subscribe(&service, task_request(id, &uri)?).await,
+    let named = read_tenant(&text, limits.max_json_depth)?;
+    let parameters = parameters(&service, &head)?;
+    match head.names.task().rsplit_once(':') {
+        Some((id, "subscribe")) => {
+            let mut request = task_request(id, &head.uri)?;
+            request.tenant = named.or(request.tenant);
+            subscribe(&service, head, parameters, request).await
+        }
         Some((id, "cancel")) => {
-            let request = task_request(id, &uri)?;
-            let task = service
-                .handler
-                .cancel(&Scope::anonymous(), &request)
-                .await?;
+            let mut request = task_request(id, &head.uri)?;
+            request.tenant = named.or(request.tenant);
+            let call = head.enter(&service.gate, parameters, request.tenant.as_deref())?;
+            let task = service.handler.cancel(&call.scope, &request).await?;
             Ok(success(|out| task.write(out, view::of_task(&request))))
         }
         _ => Err(Failure {
-            error: wrong_method(&Method::POST, uri.path()),
             allow: Some("GET,HEAD"),
+            ..wrong_method(&Method::POST, head.uri.path()).into()
         }),
     }
 }
 
-async fn subscribe(service: &Service, request: TaskRequest) -> Reply {
-    let feed: EventFeed = (service.handler)
-        .subscribe(&Scope::anonymous(), &request)
-        .await?;
+async fn subscribe(
+    service: &Service,
+    head: Head,
+    parameters: Parameters,
+    request: TaskRequest,
+) -> Reply {
+    let call = head.enter(&service.gate, parameters, request.tenant.as_deref())?;
+    let feed = service.handler.subscribe(&call.scope, &request).await?;
     Ok(sse::response(feed, Frame(view::of_task(&request))))
 }
 
@@ -166,21 +158,15 @@ async fn subscribe(service: &Service, request: TaskRequest) -> Reply {
 pub(super) async fn push_configs(
     State(service): State<Arc<Service>>,
     method: Method,
-    segment: Result<Path<String>, PathRejection>,
-    headers: HeaderMap,
-    uri: Uri,
+    head: Head,
     body: Body,
 ) -> Reply {
-    let Path(task_id) = segment?;
-    check_push(&service, &headers, &uri)?;
+    let parameters = parameters_of_push(&service, &head)?;
     let call = match method {
-        Method::POST => {
-            let config = read_push_config(&service, &headers, &task_id, body).await?;
-            PushCall::Create(config)
-        }
+        Method::POST => PushCall::Create(read_push_config(&service, &head, body).await?),
         Method::GET | Method::HEAD => {
-            let mut request = ListPushConfigsRequest::new(task_id);
-            for (name, value) in query(&uri)? {
+            let mut request = ListPushConfigsRequest::new(head.names.task());
+            for (name, value) in query(&head.uri)? {
                 let set = request.set(&name, &value);
                 set.map_err(|error| A2aError::of_params(&error))?;
             }
@@ -188,55 +174,56 @@ pub(super) async fn push_configs(
         }
         other => {
             return Err(Failure {
-                error: wrong_method(&other, uri.path()),
                 allow: Some("GET,HEAD,POST"),
+                ..wrong_method(&other, head.uri.path()).into()
             });
         }
     };
-    run_push(&service, call).await
+    run_push(&service, head, parameters, call).await
 }
 
 /// `GET` and `DELETE /tasks/{id}/pushNotificationConfigs/{configId}`
 pub(super) async fn push_config(
     State(service): State<Arc<Service>>,
     method: Method,
-    segments: Result<Path<(String, String)>, PathRejection>,
-    headers: HeaderMap,
-    uri: Uri,
+    head: Head,
 ) -> Reply {
-    let Path((task_id, id)) = segments?;
-    check_push(&service, &headers, &uri)?;
-    let request = PushConfigRequest::new(task_id, id);
+    let parameters = parameters_of_push(&service, &head)?;
+    let mut request = PushConfigRequest::new(head.names.task(), head.names.config());
+    request.tenant = tenant_in_query(&head.uri)?;
     let call = match method {
         Method::GET | Method::HEAD => PushCall::Get(request),
         Method::DELETE => PushCall::Delete(request),
         other => {
             return Err(Failure {
-                error: wrong_method(&other, uri.path()),
                 allow: Some("GET,HEAD,DELETE"),
+                ..wrong_method(&other, head.uri.path()).into()
             });
         }
     };
-    run_push(&service, call).await
+    run_push(&service, head, parameters, call).await
 }
 
-fn check_push(service: &Service, headers: &HeaderMap, uri: &Uri) -> Result<(), A2aError> {
-    version::check(headers, uri)?;
+fn parameters_of_push(service: &Service, head: &Head) -> Result<Parameters, A2aError> {
+    let parameters = parameters(service, head)?;
     if service.handler.sends_push() {
-        Ok(())
+        Ok(parameters)
     } else {
         Err(push_not_supported())
     }
 }
 
-async fn run_push(service: &Service, call: PushCall) -> Reply {
-    let answer = call.run(&service.handler, &Scope::anonymous()).await?;
+async fn run_push(service: &Service, head: Head, parameters: Parameters, push: PushCall) -> Reply {
+    let call = head.enter(&service.gate, parameters, push.tenant())?;
+    let answer = push.run(&service.handler, &call.scope).await?;
     Ok(success(|out| out.push_str(&answer)))
 }
 
 /// `GET /extendedAgentCard`
-pub(super) async fn extended_card(headers: HeaderMap, uri: Uri) -> Reply {
-    version::check(&headers, &uri)?;
+pub(super) async fn extended_card(State(service): State<Arc<Service>>, head: Head) -> Reply {
+    let parameters = parameters(&service, &head)?;
+    let tenant = tenant_in_query(&head.uri)?;
+    head.enter(&service.gate, parameters, tenant.as_deref())?;
     Err(no_extended_card().into())
 }
 
@@ -293,75 +280,93 @@ fn failure(error: &A2aError) -> Response<Body> {
 
 // === reading ===
 
-async fn read_send(
+/// Reads a message and lets it in.
+async fn enter_send(
     service: &Service,
-    headers: &HeaderMap,
-    uri: &Uri,
+    head: Head,
     body: Body,
-) -> Result<SendMessageRequest, A2aError> {
+) -> Result<(Call, SendMessageRequest), A2aError> {
     let limits = service.handler.limits();
     let source = body::read(body, limits.max_body_bytes).await?;
-    body::check_media_type(headers)?;
-    version::check(headers, uri)?;
+    body::check_media_type(&head.headers)?;
+    let parameters = parameters(service, &head)?;
     let mut reader = Reader::of_str(&source, limits.max_json_depth);
     let read = SendMessageRequest::read(&mut reader, &source, limits)
         .and_then(|request| reader.end().map(|()| request));
-    read.map_err(|error| {
+    let request = read.map_err(|error| {
         // A text that is no JSON is that first of all.
         let error = check_syntax(&source).err().unwrap_or(error);
         A2aError::of_params(&error)
-    })
+    })?;
+    let call = head.enter(&service.gate, parameters, request.tenant.as_deref())?;
+    Ok((call, request))
 }
 
 async fn read_push_config(
     service: &Service,
-    headers: &HeaderMap,
-    task_id: &str,
+    head: &Head,
     body: Body,
 ) -> Result<TaskPushConfig, A2aError> {
     let limits = service.handler.limits();
     let source = body::read(body, limits.max_body_bytes).await?;
-    body::check_media_type(headers)?;
+    body::check_media_type(&head.headers)?;
     let mut reader = Reader::of_str(&source, limits.max_json_depth);
     let read = PushConfig::read(&mut reader).and_then(|read| reader.end().map(|()| read));
-    let (config, named) = read.map_err(|error| {
+    let (config, place) = read.map_err(|error| {
         let error = check_syntax(&source).err().unwrap_or(error);
         A2aError::of_params(&error)
     })?;
-    if named.is_some_and(|named| *named != *task_id) {
+    let task_id = head.names.task();
+    if place.task_id.is_some_and(|named| *named != *task_id) {
         return Err(A2aError::new(
             ErrorCode::InvalidParams,
             "taskId: is not the task in the path; send that one or none",
         ));
     }
-    Ok(TaskPushConfig::new(task_id, config))
+    let mut request = TaskPushConfig::new(task_id, config);
+    request.tenant = place.tenant;
+    Ok(request)
 }
 
-fn check_empty_or_object(text: &ByteString, max_depth: u32) -> Result<(), A2aError> {
+/// What a request asks of the protocol.
+fn parameters(service: &Service, head: &Head) -> Result<Parameters, A2aError> {
+    http::parameters(&service.gate, &head.headers, &head.uri)
+}
+
+/// The tenant in a body that may be empty.
+fn read_tenant(text: &ByteString, max_depth: u32) -> Result<Option<String>, A2aError> {
     let mut reader = Reader::of_str(text, max_depth);
     if reader.peek().is_none() {
-        return Ok(());
+        return Ok(None);
     }
     let mut read = || {
         if reader.peek() != Some(b'{') {
             return Err(reader.wrong_type("an object or nothing"));
         }
-        reader.skip()?;
-        reader.end()
+        let request = ExtendedCardRequest::read(&mut reader)?;
+        reader.end().map(|()| request.tenant)
     };
     read().map_err(|error| A2aError::of_params(&error))
+}
+
+/// The tenant in the query, for a request that has no body.
+fn tenant_in_query(uri: &Uri) -> Result<Option<String>, A2aError> {
+    let pairs = query(uri)?.into_iter();
+    let mut tenants = pairs.filter(|(name, value)| name == "tenant" && !value.is_empty());
+    Ok(tenants.next().map(|(_, value)| value))
 }
 
 fn task_request(id: &str, uri: &Uri) -> Result<TaskRequest, A2aError> {
     let mut list = ListTasksRequest::default();
     for (name, value) in query(uri)? {
-        if matches!(&*name, "historyLength" | "history_length") {
+        if matches!(&*name, "historyLength" | "history_length" | "tenant") {
             list.set(&name, &value)
                 .map_err(|error| A2aError::of_params(&error))?;
         }
     }
     let mut request = TaskRequest::new(id);
     request.history_length = list.history_length;
+    request.tenant = list.tenant;
     Ok(request)
 }
 

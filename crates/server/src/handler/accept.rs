@@ -18,19 +18,13 @@ use crate::backend::{
     Commit, Committed, Created, Durability, Fence, Generation, LogCursor, MessageKey, NewTask,
     Position, ReadFrom, Seen, Settled, StoreError, Visibility,
 };
+use crate::call::{ActiveExtensions, Call};
 use crate::engine::First;
 use crate::push::too_many;
 use crate::scope::Scope;
-use crate::turn::{Begin, DirectMessage, Leftover, Working, join_answers, turn_number, work};
-
-/// Whether a message that came before is accepted again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Acceptance {
-    /// It is: a message's id is no idempotency key.
-    Always,
-    /// It is not; its sender is answered with what became of it.
-    Once,
-}
+use crate::turn::{
+    Begin, DirectMessage, Leftover, Negotiated, Working, join_answers, turn_number, work,
+};
 
 /// How a client wants its message answered.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,8 +66,9 @@ enum Accepted {
     Repeated(Seen),
 }
 
-/// What goes into the store beside the message.
+/// What goes beside the message.
 struct Extras {
+    negotiated: Negotiated,
     push: Option<Arc<PushConfig>>,
     once: Option<MessageKey>,
 }
@@ -83,13 +78,12 @@ impl Handler {
     /// dropped.
     pub(super) async fn begin(
         self: &Arc<Self>,
-        scope: &Scope,
+        call: &Call,
         request: SendMessageRequest,
         reply: Reply,
-        acceptance: Acceptance,
     ) -> Result<Begun, A2aError> {
         let handler = Arc::clone(self);
-        let mut accepting = Box::pin(handler.accept(scope.clone(), request, reply, acceptance));
+        let mut accepting = Box::pin(handler.accept(call.clone(), request, reply));
         // A store in memory never waits, and then no thread is switched.
         match poll_fn(|context| Poll::Ready(accepting.as_mut().poll(context))).await {
             Poll::Ready(begun) => begun,
@@ -102,13 +96,15 @@ impl Handler {
 
     async fn accept(
         self: Arc<Self>,
-        scope: Scope,
+        call: Call,
         mut request: SendMessageRequest,
         reply: Reply,
-        acceptance: Acceptance,
     ) -> Result<Begun, A2aError> {
         check_ids(&request.message)?;
-        let extras = self.extras(&mut request, acceptance)?;
+        let Call {
+            scope, extensions, ..
+        } = call;
+        let extras = self.extras(&mut request, extensions)?;
         if let Some(key) = &extras.once
             && let Some(seen) = self.backend().seen(&scope, key).await.map_err(to_a2a)?
         {
@@ -224,12 +220,22 @@ impl Handler {
     fn extras(
         &self,
         request: &mut SendMessageRequest,
-        acceptance: Acceptance,
+        extensions: ActiveExtensions,
     ) -> Result<Extras, A2aError> {
         let push = request.configuration.push.take();
         let push = push.map(|config| self.prepare_push(config)).transpose()?;
-        let once = (acceptance == Acceptance::Once).then(|| message_key(&request.message));
-        Ok(Extras { push, once })
+        // A message's id is no idempotency key, unless the client makes it one.
+        let repeats = extensions.recognise_repeats();
+        let once = repeats.then(|| message_key(&request.message));
+        let negotiated = Negotiated {
+            extensions: extensions.0,
+            output_modes: std::mem::take(&mut request.configuration.accepted_output_modes),
+        };
+        Ok(Extras {
+            negotiated,
+            push,
+            once,
+        })
     }
 
     async fn new_task(
@@ -255,7 +261,7 @@ impl Handler {
             } else {
                 Visibility::Visible
             },
-            work: self.work(0, hidden, request.metadata.as_ref()),
+            work: self.work(0, hidden, request.metadata.as_ref(), &extras.negotiated),
             push: extras.push,
             once: extras.once,
         };
@@ -268,6 +274,7 @@ impl Handler {
             task_id,
             context_id,
             metadata: request.metadata,
+            negotiated: extras.negotiated,
             message,
             history: Vec::new(),
             number: 1,
@@ -319,7 +326,12 @@ impl Handler {
                 TaskState::Working,
                 None,
             )],
-            work: Some(self.work(artifacts, false, request.metadata.as_ref())),
+            work: Some(self.work(
+                artifacts,
+                false,
+                request.metadata.as_ref(),
+                &extras.negotiated,
+            )),
             push: extras.push,
             once: extras.once,
         };
@@ -331,6 +343,7 @@ impl Handler {
             task_id: Arc::clone(&task.id),
             context_id: Arc::clone(&task.context_id),
             metadata: request.metadata,
+            negotiated: extras.negotiated,
             message: turn_message,
             history,
             number,
@@ -371,9 +384,11 @@ impl Handler {
         artifacts: usize,
         hidden: bool,
         metadata: Option<&String>,
+        negotiated: &Negotiated,
     ) -> crate::backend::NewWork {
         let worker = self.engine.worker().id();
-        work(worker, self.shared.durability, artifacts, hidden, metadata)
+        let durability = self.shared.durability;
+        work(worker, durability, artifacts, hidden, metadata, negotiated)
     }
 
     fn check_follow_up(&self, task: &Task, message: &Message) -> Result<(), A2aError> {

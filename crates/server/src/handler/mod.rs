@@ -17,13 +17,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::{Backend, Generation, ReadFrom, Settled, StoreError};
+use crate::call::Call;
 use crate::engine::Engine;
 use crate::push::PushEngine;
 use crate::scope::Scope;
 use crate::shared::Shared;
 use accept::{Begun, Reply};
 
-pub(crate) use accept::Acceptance;
 pub(crate) use feed::EventFeed;
 
 /// Bytes that an id chosen by a client may have.
@@ -81,16 +81,15 @@ impl Handler {
     /// SendMessage (section 3.1.1).
     pub(crate) async fn send(
         self: &Arc<Self>,
-        scope: &Scope,
+        call: &Call,
         request: SendMessageRequest,
-        acceptance: Acceptance,
     ) -> Result<SendResult, A2aError> {
         let reply = if request.configuration.return_immediately {
             Reply::AtOnce
         } else {
             Reply::Settled
         };
-        match self.begin(scope, request, reply, acceptance).await? {
+        match self.begin(call, request, reply).await? {
             Begun::Task(task) => Ok(SendResult::Task(task)),
             Begun::Message(message) => Ok(SendResult::Message(message)),
             Begun::Followed { task, .. } => Ok(SendResult::Task(task)),
@@ -98,7 +97,7 @@ impl Handler {
                 task_id,
                 settled,
                 left,
-            } => self.wait(scope, &task_id, settled, left).await,
+            } => self.wait(&call.scope, &task_id, settled, left).await,
         }
     }
 
@@ -145,14 +144,10 @@ impl Handler {
     /// SendStreamingMessage (section 3.1.2).
     pub(crate) async fn stream(
         self: &Arc<Self>,
-        scope: &Scope,
+        call: &Call,
         request: SendMessageRequest,
-        acceptance: Acceptance,
     ) -> Result<EventFeed, A2aError> {
-        match self
-            .begin(scope, request, Reply::Stream, acceptance)
-            .await?
-        {
+        match self.begin(call, request, Reply::Stream).await? {
             Begun::Followed {
                 task,
                 cursor,

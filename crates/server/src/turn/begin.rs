@@ -16,6 +16,7 @@ pub(crate) struct Begin {
     pub(crate) task_id: Arc<str>,
     pub(crate) context_id: Arc<str>,
     pub(crate) metadata: Option<String>,
+    pub(crate) negotiated: Negotiated,
     pub(crate) message: Message,
     pub(crate) history: Vec<Message>,
     pub(crate) number: usize,
@@ -31,6 +32,15 @@ pub(crate) struct Begin {
     pub(crate) working: Working,
     /// Fires when the turn is left to be run again, for a client that waits for its end.
     pub(crate) left: Option<CancellationToken>,
+}
+
+/// What client and server have agreed on for a turn.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Negotiated {
+    /// URIs of the extensions that are active.
+    pub(crate) extensions: Vec<String>,
+    /// Media types that the client takes; empty is all.
+    pub(crate) output_modes: Vec<String>,
 }
 
 /// When WORKING is said.
@@ -64,6 +74,9 @@ struct Record {
     artifacts: usize,
     hidden: bool,
     metadata: Option<String>,
+    // Records of before have none.
+    #[serde(default)]
+    negotiated: Negotiated,
 }
 
 /// The work of a turn that this server runs itself.
@@ -73,6 +86,7 @@ pub(crate) fn work(
     artifacts: usize,
     hidden: bool,
     metadata: Option<&String>,
+    negotiated: &Negotiated,
 ) -> NewWork {
     let record = match durability {
         // Nobody will ever read it.
@@ -83,6 +97,7 @@ pub(crate) fn work(
                 artifacts,
                 hidden,
                 metadata,
+                negotiated: negotiated.clone(),
             };
             // Numbers, booleans and strings can always be written.
             serde_json::to_string(&record).unwrap_or_default()
@@ -116,6 +131,7 @@ impl Begin {
             task_id: Arc::clone(&task.id),
             context_id: Arc::clone(&task.context_id),
             metadata: record.metadata,
+            negotiated: record.negotiated,
             message,
             history,
             number,

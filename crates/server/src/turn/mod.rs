@@ -28,7 +28,8 @@ use crate::shared::{Served, Shared, agent_message};
 pub use artifact::ArtifactWriter;
 use ask::Asking;
 pub(crate) use begin::{
-    Begin, DirectMessage, Leftover, Working, join_answers, response_id, turn_number, work,
+    Begin, DirectMessage, Leftover, Negotiated, Working, join_answers, response_id, turn_number,
+    work,
 };
 use output::Output;
 
@@ -112,6 +113,34 @@ impl Turn {
     /// is in [`Turn::message`].
     pub fn request_metadata(&self) -> Option<&str> {
         self.0.begin.metadata.as_deref()
+    }
+
+    /// URIs of the A2A extensions that are active in this turn: the client asked for them and the
+    /// agent's card has them (section 4.6).
+    pub fn extensions(&self) -> impl Iterator<Item = &str> {
+        let active = self.0.begin.negotiated.extensions.iter();
+        active.map(String::as_str)
+    }
+
+    /// Whether the A2A extension of this URI is active in this turn.
+    pub fn has_extension(&self, uri: &str) -> bool {
+        self.extensions().any(|active| active == uri)
+    }
+
+    /// The media types that the client says it takes; empty is all. It is a wish: an answer in
+    /// another one is sent all the same.
+    pub fn accepted_output_modes(&self) -> &[String] {
+        &self.0.begin.negotiated.output_modes
+    }
+
+    /// The tenant that the caller belongs to or, on a server without authentication, named.
+    pub fn tenant(&self) -> Option<&str> {
+        self.0.begin.scope.tenant()
+    }
+
+    /// Who the caller is, as the server's authenticator says; none on a server without one.
+    pub fn principal(&self) -> Option<&str> {
+        self.0.begin.scope.principal()
     }
 
     /// What was said in this task before the message, oldest first.

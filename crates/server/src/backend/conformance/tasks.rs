@@ -71,6 +71,8 @@ pub(super) async fn a_task_of_another_scope_is_not_found_by_any_method(make: &Ma
     let mut pen = bench.create_new(new).await;
     for other in [
         Scope::anonymous(),
+        Scope::of_tenant("tenant"),
+        Scope::of_principal("somebody"),
         Scope::new("tenant", "somebody else"),
         Scope::new("other tenant", "somebody"),
         Scope::new("somebody", "tenant"),
@@ -89,6 +91,10 @@ pub(super) async fn agents_and_tenants_do_not_mix_up_their_names(make: &Make) {
     let scopes = [
         Scope::anonymous(),
         Scope::new("", ""),
+        Scope::of_tenant(""),
+        Scope::of_principal(""),
+        Scope::of_tenant("a"),
+        Scope::of_principal("a"),
         Scope::new("a", "b\",\"c"),
         Scope::new("a\",\"b", "c"),
         Scope::new("a,b", "c"),

@@ -44,6 +44,14 @@ pub(super) async fn a_turn_without_a_worker_is_claimed_once(make: &Make) {
     assert!(!claimed[0].cancel_requested);
     assert_eq!(claimed[1].scope, scope, "whoever the task belongs to");
     assert_eq!(claimed[1].record, "odd \u{0} record \u{2028} \"");
+    for scope in [Scope::of_tenant("tenant"), Scope::of_principal("somebody")] {
+        let id = format!("{scope:?}");
+        let mut new = bench.new_task(&id);
+        new.work.claimed_by = None;
+        bench.create(&scope, new).await.expect("created");
+        let claimed = claim(&bench, &bench.worker, 10).await;
+        assert_eq!(claimed[0].scope, scope);
+    }
     assert!(claim(&bench, &other, 10).await.is_empty());
     assert!(claim(&bench, &bench.worker, 10).await.is_empty());
     assert!(claim(&bench, &other, 0).await.is_empty());

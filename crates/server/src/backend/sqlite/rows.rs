@@ -160,9 +160,11 @@ pub(super) fn who(scope: &Scope) -> Arc<str> {
 }
 
 pub(super) fn scope_of(who: &str) -> Scope {
-    match serde_json::from_str::<(String, String)>(who) {
-        Ok((tenant, principal)) => Scope::new(tenant, principal),
-        Err(_) => Scope::anonymous(),
+    match serde_json::from_str::<(Option<String>, Option<String>)>(who) {
+        Ok((Some(tenant), Some(principal))) => Scope::new(tenant, principal),
+        Ok((Some(tenant), None)) => Scope::of_tenant(tenant),
+        Ok((None, Some(principal))) => Scope::of_principal(principal),
+        Ok((None, None)) | Err(_) => Scope::anonymous(),
     }
 }
 

@@ -3,6 +3,8 @@ use llamon_core::json::ReadError;
 use llamon_grpc::status;
 use tonic::{Code, Status};
 
+use super::super::gate::Refused;
+
 /// An error on its way out.
 pub(super) enum Failure {
     /// Of the protocol.
@@ -43,6 +45,16 @@ impl Failure {
 impl From<A2aError> for Failure {
     fn from(error: A2aError) -> Self {
         Self::A2a(error)
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        let mut status = status::of_error(&refused.error);
+        if let Some(challenge) = refused.challenge.and_then(|text| text.parse().ok()) {
+            status.metadata_mut().insert("www-authenticate", challenge);
+        }
+        Self::Transport(status)
     }
 }
 

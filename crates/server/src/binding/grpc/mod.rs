@@ -18,10 +18,9 @@ use llamon_grpc::{from_wire, to_wire, wire};
 use tokio::time::Instant;
 use tonic::Status;
 
-use super::{Service, version};
+use super::{Service, http};
 use crate::handler::no_extended_card;
 use crate::push::push_not_supported;
-use crate::scope::Scope;
 use crate::view;
 use answer::{stream, unary};
 use failure::Failure;
@@ -31,9 +30,8 @@ const ROUTE: &str = "/lf.a2a.v1.A2AService/{method}";
 
 /// The routes of one agent's service.
 pub(crate) fn router(service: Arc<Service>) -> Router {
-    let extensions = Arc::clone(&service.extensions);
-    let router = Router::new().route(ROUTE, any(call)).with_state(service);
-    super::with_extensions(router, extensions)
+    let router = Router::new().route(ROUTE, any(call));
+    super::with_extensions(router.with_state(Arc::clone(&service)), service)
 }
 
 async fn call(
@@ -75,18 +73,20 @@ async fn run(
     deadline: Option<Instant>,
 ) -> Result<Response<Body>, Failure> {
     let (head, body) = request.into_parts();
-    version::check(&head.headers, &head.uri)?;
+    let gate = &service.gate;
+    let caller = http::authenticate(gate, &head.headers).await?;
+    let parameters = http::parameters(gate, &head.headers, &head.uri)?;
+    let enter = |tenant: &Option<String>| gate.enter(caller, parameters, None, tenant.as_deref());
     let handler = &service.handler;
     let limits = handler.limits();
     let max = limits.max_body_bytes;
-    let scope = &Scope::anonymous();
     match method {
         Method::SendMessage => {
             let request = from_wire::send_message_request(read(body, max).await?, limits);
             let request = params(request)?;
             let view = view::of_send(&request);
-            let acceptance = service.acceptance(&head.headers);
-            let result = handler.send(scope, request, acceptance).await?;
+            let call = enter(&request.tenant)?;
+            let result = handler.send(&call, request).await?;
             let task = match &result {
                 SendResult::Task(task) => Some(&*task.id),
                 SendResult::Message(_) => None,
@@ -97,58 +97,67 @@ async fn run(
             let request = from_wire::send_message_request(read(body, max).await?, limits);
             let request = params(request)?;
             let view = view::of_send(&request);
-            let acceptance = service.acceptance(&head.headers);
-            let feed = handler.stream(scope, request, acceptance).await?;
+            let call = enter(&request.tenant)?;
+            let feed = handler.stream(&call, request).await?;
             Ok(stream(feed, view, deadline))
         }
         Method::GetTask => {
             let request = params(from_wire::get_task_request(read(body, max).await?))?;
-            let task = handler.get(scope, &request).await?;
+            let call = enter(&request.tenant)?;
+            let task = handler.get(&call.scope, &request).await?;
             let answer = to_wire::task(&task, view::of_task(&request));
             unary(formed(answer, Some(&task.id))?)
         }
         Method::ListTasks => {
             let request = params(from_wire::list_tasks_request(read(body, max).await?))?;
-            let page = handler.list(scope, &request).await?;
+            let call = enter(&request.tenant)?;
+            let page = handler.list(&call.scope, &request).await?;
             let answer = to_wire::list_tasks_response(&page, view::of_list(&request));
             unary(formed(answer, None)?)
         }
         Method::CancelTask => {
             let request = params(from_wire::cancel_task_request(read(body, max).await?))?;
-            let task = handler.cancel(scope, &request).await?;
+            let call = enter(&request.tenant)?;
+            let task = handler.cancel(&call.scope, &request).await?;
             let answer = to_wire::task(&task, view::of_task(&request));
             unary(formed(answer, Some(&task.id))?)
         }
         Method::SubscribeToTask => {
             let request = params(from_wire::subscribe_to_task_request(read(body, max).await?))?;
-            let feed = handler.subscribe(scope, &request).await?;
+            let call = enter(&request.tenant)?;
+            let feed = handler.subscribe(&call.scope, &request).await?;
             Ok(stream(feed, view::of_task(&request), deadline))
         }
         Method::GetExtendedAgentCard => {
-            read::<wire::GetExtendedAgentCardRequest>(body, max).await?;
+            let request = read::<wire::GetExtendedAgentCardRequest>(body, max).await?;
+            enter(&Some(request.tenant).filter(|tenant| !tenant.is_empty()))?;
             Err(no_extended_card().into())
         }
         _ if !handler.sends_push() => Err(push_not_supported().into()),
         Method::CreateTaskPushNotificationConfig => {
             let request = params(from_wire::push_config(read(body, max).await?))?;
-            let created = handler.create_push(scope, request).await?;
+            let call = enter(&request.tenant)?;
+            let created = handler.create_push(&call.scope, request).await?;
             unary(to_wire::push_config(&created, Secrets::Hidden))
         }
         Method::GetTaskPushNotificationConfig => {
             let request = params(from_wire::get_push_config_request(read(body, max).await?))?;
-            let found = handler.get_push(scope, request).await?;
+            let call = enter(&request.tenant)?;
+            let found = handler.get_push(&call.scope, request).await?;
             unary(to_wire::push_config(&found, Secrets::Hidden))
         }
         Method::ListTaskPushNotificationConfigs => {
             let request = params(from_wire::list_push_configs_request(read(body, max).await?))?;
-            let page = handler.list_push(scope, &request).await?;
+            let call = enter(&request.tenant)?;
+            let page = handler.list_push(&call.scope, &request).await?;
             unary(to_wire::list_push_configs_response(&page, Secrets::Hidden))
         }
         Method::DeleteTaskPushNotificationConfig => {
             let request = params(from_wire::delete_push_config_request(
                 read(body, max).await?,
             ))?;
-            handler.delete_push(scope, &request).await?;
+            let call = enter(&request.tenant)?;
+            handler.delete_push(&call.scope, &request).await?;
             unary(())
         }
     }

@@ -1,0 +1,152 @@
+//! Who may call: a server asks an [`Authenticate`] of one's own about every request, and runs it
+//! in the scope of whoever that says it is.
+//!
+//! ```
+//! use futures_util::future::BoxFuture;
+//! use llamon_server::auth::{Authenticate, Identity, Refusal, RequestHead};
+//!
+//! /// Everybody who knows the password is the same caller.
+//! struct Password(String);
+//!
+//! impl Authenticate for Password {
+//!     fn authenticate<'a>(
+//!         &'a self,
+//!         request: &'a RequestHead<'a>,
+//!     ) -> BoxFuture<'a, Result<Identity, Refusal>> {
+//!         Box::pin(async move {
+//!             match request.header("x-password") {
+//!                 // Real secrets are compared in constant time.
+//!                 Some(given) if given == self.0 => Ok(Identity::new("a friend")),
+//!                 Some(_) => Err(Refusal::unauthenticated("Password", "the password is wrong")),
+//!                 None => Err(Refusal::unauthenticated("Password", "send x-password")),
+//!             }
+//!         })
+//!     }
+//! }
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use futures_util::future::BoxFuture;
+
+/// Decides who sent a request, from its head alone. Given to
+/// [`ServerBuilder::authenticate`](crate::ServerBuilder::authenticate); the agent card and the
+/// health routes are open without it.
+pub trait Authenticate: Send + Sync + 'static {
+    /// Who sent the request, or why it is refused. It is asked once per request, before the body
+    /// is read. A panic in it refuses the request.
+    ///
+    /// The future is dropped when the client goes away.
+    fn authenticate<'a>(
+        &'a self,
+        request: &'a RequestHead<'a>,
+    ) -> BoxFuture<'a, Result<Identity, Refusal>>;
+}
+
+/// What of a request is known before its body: HTTP headers or gRPC metadata. `Debug` shows no
+/// value, as most of them are secrets here.
+#[derive(Clone, Copy)]
+pub struct RequestHead<'a> {
+    headers: &'a HeaderMap,
+}
+
+impl<'a> RequestHead<'a> {
+    pub(crate) fn new(headers: &'a HeaderMap) -> Self {
+        Self { headers }
+    }
+
+    /// A header's value, whatever the case of its name. `None` also where it is given more than
+    /// once or is not text: which of several values counts must not be a matter of who reads it.
+    pub fn header(&self, name: &str) -> Option<&'a str> {
+        let mut values = self.headers.get_all(name).iter();
+        let value = values.next().filter(|_| values.next().is_none());
+        value.and_then(|value| value.to_str().ok())
+    }
+}
+
+impl fmt::Debug for RequestHead<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.headers.keys()).finish()
+    }
+}
+
+/// Somebody who is known. Tasks belong to an identity, and no other one sees them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    principal: Arc<str>,
+    tenant: Option<Arc<str>>,
+}
+
+impl Identity {
+    /// Somebody of no tenant. `principal` must be the same at each request of theirs, and nobody
+    /// else's.
+    pub fn new(principal: impl Into<Arc<str>>) -> Self {
+        Self {
+            principal: principal.into(),
+            tenant: None,
+        }
+    }
+
+    /// The same as one of a tenant. A request may name this tenant or none.
+    #[must_use]
+    pub fn of_tenant(mut self, tenant: impl Into<Arc<str>>) -> Self {
+        self.tenant = Some(tenant.into());
+        self
+    }
+
+    /// Who it is.
+    pub fn principal(&self) -> &Arc<str> {
+        &self.principal
+    }
+
+    /// Whose they are.
+    pub fn tenant(&self) -> Option<&Arc<str>> {
+        self.tenant.as_ref()
+    }
+}
+
+/// Why a request is not served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub(crate) kind: RefusalKind,
+    /// For the caller; it says nothing about what is there.
+    pub(crate) message: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RefusalKind {
+    /// With the value of `WWW-Authenticate`.
+    Unauthenticated(String),
+    Forbidden,
+    Unavailable,
+}
+
+impl Refusal {
+    /// It is not known who asks (HTTP 401, gRPC UNAUTHENTICATED). `challenge` is the value of
+    /// `WWW-Authenticate`, such as `Bearer realm="agents"` (RFC 9110, section 11.6.1).
+    pub fn unauthenticated(challenge: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            kind: RefusalKind::Unauthenticated(challenge.into()),
+            message: message.into(),
+        }
+    }
+
+    /// It is known, and they may not (HTTP 403, gRPC PERMISSION_DENIED).
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self {
+            kind: RefusalKind::Forbidden,
+            message: message.into(),
+        }
+    }
+
+    /// It cannot be decided at the moment (HTTP 503, gRPC UNAVAILABLE); the same request can
+    /// succeed later.
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self {
+            kind: RefusalKind::Unavailable,
+            message: message.into(),
+        }
+    }
+}

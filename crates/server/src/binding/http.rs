@@ -1,0 +1,162 @@
+//! What the HTTP bindings tell the [`Gate`] of a request, and how they pass on its refusals.
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequestParts, OptionalFromRequestParts, Path};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Response, Uri, header};
+use llamon_core::a2a::{A2aError, EXTENSIONS_HEADER, ErrorCode, VERSION_HEADER};
+use serde::Deserialize;
+
+use super::Service;
+use super::gate::{Caller, Gate, Parameters, Refused};
+use super::rest::Failure;
+use crate::auth::RequestHead;
+use crate::call::Call;
+
+/// A request's head, from somebody who was asked who they are.
+pub(super) struct Head {
+    pub(super) names: Names,
+    pub(super) headers: HeaderMap,
+    pub(super) uri: Uri,
+    caller: Caller,
+}
+
+/// What the path names.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Names {
+    pub(super) tenant: Option<String>,
+    task: Option<String>,
+    config: Option<String>,
+}
+
+impl Names {
+    pub(super) fn task(&self) -> &str {
+        self.task.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn config(&self) -> &str {
+        self.config.as_deref().unwrap_or_default()
+    }
+}
+
+impl FromRequestParts<std::sync::Arc<Service>> for Head {
+    type Rejection = Failure;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &std::sync::Arc<Service>,
+    ) -> Result<Self, Failure> {
+        let caller = authenticate(&service.gate, &parts.headers).await?;
+        let names: Result<Option<Path<Names>>, _> =
+            <Path<Names> as OptionalFromRequestParts<_>>::from_request_parts(parts, service).await;
+        let names = names.map_err(|rejection: PathRejection| {
+            // A path whose percent-encoding is no text.
+            let message = format!("the path cannot be read: {}", rejection.body_text());
+            A2aError::new(ErrorCode::InvalidParams, message)
+        })?;
+        Ok(Self {
+            names: names.map(|Path(names)| names).unwrap_or_default(),
+            headers: parts.headers.clone(),
+            uri: parts.uri.clone(),
+            caller,
+        })
+    }
+}
+
+impl Head {
+    /// Lets the request in; `tenant` is what stands in its body or query.
+    pub(super) fn enter(
+        self,
+        gate: &Gate,
+        parameters: Parameters,
+        tenant: Option<&str>,
+    ) -> Result<Call, A2aError> {
+        let in_path = self.names.tenant.as_deref();
+        gate.enter(self.caller, parameters, in_path, tenant)
+    }
+}
+
+/// Who sent a request.
+pub(super) async fn authenticate(gate: &Gate, headers: &HeaderMap) -> Result<Caller, Refused> {
+    gate.authenticate(&RequestHead::new(headers)).await
+}
+
+/// What a request asks of the protocol: header `A2A-Version` or the query parameter of that name,
+/// and header `A2A-Extensions`.
+pub(super) fn parameters(
+    gate: &Gate,
+    headers: &HeaderMap,
+    uri: &Uri,
+) -> Result<Parameters, A2aError> {
+    let version = headers.get(VERSION_HEADER).map(HeaderValue::as_bytes);
+    let version = version.map(String::from_utf8_lossy);
+    let version = gate.version(version.as_deref().or_else(|| version_in_query(uri)))?;
+    let extensions = gate.extensions(&extension_values(headers))?;
+    Ok(Parameters {
+        version,
+        extensions,
+    })
+}
+
+/// The values of `A2A-Extensions`, each of which may hold several.
+pub(super) fn extension_values(headers: &HeaderMap) -> Vec<&str> {
+    let values = headers.get_all(EXTENSIONS_HEADER).iter();
+    values.filter_map(|value| value.to_str().ok()).collect()
+}
+
+/// Adds the challenge that a refusal comes with.
+pub(super) fn put_challenge<B>(response: &mut Response<B>, challenge: Option<&str>) {
+    let Some(challenge) = challenge else { return };
+    match HeaderValue::try_from(challenge) {
+        Ok(value) => {
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, value);
+        }
+        Err(_) => tracing::error!(
+            "the authenticator's challenge cannot stand in a header, so the refusal has none"
+        ),
+    }
+}
+
+fn version_in_query(uri: &Uri) -> Option<&str> {
+    let pairs = uri.query()?.split('&');
+    let mut values = pairs.filter_map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        name.eq_ignore_ascii_case(VERSION_HEADER).then_some(value)
+    });
+    values.next()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderMap, HeaderValue, Uri};
+
+    use super::super::gate::Gate;
+    use super::parameters;
+
+    #[test]
+    fn the_version_is_the_headers_or_the_querys() {
+        let gate = Gate {
+            authenticator: None,
+            tenants: Vec::new(),
+            extensions: Vec::new(),
+        };
+        for (header, uri, expected) in [
+            (Some("1.0"), "/", true),
+            (Some(" 1.0 "), "/", true),
+            (None, "/?A2A-Version=1.0", true),
+            (None, "/?x=1&a2a-version=1.0", true),
+            (None, "/", false),
+            (Some(""), "/?A2A-Version=1.0", false),
+            (Some("0.3"), "/?A2A-Version=1.0", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(header) = header {
+                headers.insert("a2a-version", HeaderValue::from_static(header));
+            }
+            let read = parameters(&gate, &headers, &Uri::from_static(uri));
+            assert_eq!(read.is_ok(), expected, "{header:?} {uri}");
+        }
+    }
+}
