@@ -34,6 +34,7 @@ pub struct ClientBuilder {
     idle_timeout: Duration,
     connect_timeout: Duration,
     max_attempts: u32,
+    resume_attempts: u32,
     egress: EgressBuilder,
     limits: Limits,
     extensions: Vec<String>,
@@ -49,6 +50,7 @@ impl ClientBuilder {
             idle_timeout: minutes(5),
             connect_timeout: Duration::from_secs(10),
             max_attempts: 3,
+            resume_attempts: 10,
             egress: Egress::builder(),
             limits: Limits::default(),
             extensions: Vec::new(),
@@ -140,6 +142,18 @@ impl ClientBuilder {
     /// whatever is set here. The pause begins at 100 ms and doubles, half of it by chance.
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = attempts;
+        self
+    }
+
+    /// How often in a row it is attempted to continue a stream that broke while its task was not
+    /// at rest: the connection was lost, nothing came for the idle time, or the server ended it.
+    /// Default 10, which is about 20 seconds of a server that is away; 0 switches it off, and
+    /// then such a stream ends with [`ClientError::is_interrupted_stream`].
+    ///
+    /// [`EventStream`](crate::EventStream) says what a continued stream gives. A message is never
+    /// sent again. What is counted begins anew when the agent says something new.
+    pub fn resume_attempts(mut self, attempts: u32) -> Self {
+        self.resume_attempts = attempts;
         self
     }
 
@@ -251,6 +265,7 @@ impl ClientBuilder {
             timeout: self.timeout,
             idle_timeout: self.idle_timeout,
             max_attempts: self.max_attempts,
+            resume_attempts: self.resume_attempts,
         };
         Ok((parts, waits))
     }

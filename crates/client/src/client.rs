@@ -15,10 +15,13 @@ use crate::choice::choose;
 use crate::credentials::Wallet;
 use crate::egress::{Egress, Head, Method, Request, Response};
 use crate::error::ClientError;
+use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
 use crate::reply::Reply;
+use crate::resume::Resume;
 use crate::retry::retrying;
-use crate::stream::{EventStream, Follow, Settings};
+use crate::sse;
+use crate::stream::{EventStream, Follow};
 use crate::{address, extensions};
 
 /// A client for one agent. Cloning it is cheap, and clones share their connections.
@@ -101,7 +104,8 @@ impl Client {
     /// Sends a message and opens the stream of what happens then (A2A section 3.1.2).
     ///
     /// It is attempted once. When the future is dropped, the agent may have got the message, and
-    /// its task runs on.
+    /// its task runs on. A stream that breaks later is continued, without sending the message
+    /// again: see [`EventStream`].
     ///
     /// # Errors
     /// When the message has no parts, when no stream begins in time, and the agent's error, also
@@ -111,7 +115,8 @@ impl Client {
         let extensions = message.take_extensions();
         let operation = Operation::Stream(message.into_request()?);
         let request = self.request(&operation, &extensions).await?;
-        self.open(&operation, &request, Follow::Answer).await
+        let opened = self.open(&operation, &request, 1).await?;
+        Ok(self.events(opened, Follow::Answer, extensions))
     }
 
     /// The task as it stands (A2A section 3.1.3). Repeated where that can help; cancel-safe.
@@ -194,23 +199,8 @@ impl Client {
     /// time.
     pub async fn subscribe(&self, id: &str) -> Result<EventStream, ClientError> {
         let id: Arc<str> = id.into();
-        let operation = Operation::Subscribe(Arc::clone(&id));
-        let follow = Follow::Task(id);
-        let mut request = self.request(&operation, &[]).await?;
-        let opened = self.open(&operation, &request, follow.clone()).await;
-        match opened {
-            // The specification's table says POST, its protobuf file says GET; some servers
-            // know only the latter.
-            Err(error)
-                if error.http_status() == Some(405)
-                    && request.method == Method::Post
-                    && self.binding() == Binding::Rest =>
-            {
-                request.method = Method::Get;
-                self.open(&operation, &request, follow).await
-            }
-            opened => opened,
-        }
+        let opened = self.follow(&id, &[], self.inner.waits.max_attempts).await?;
+        Ok(self.events(opened, Follow::Task(id), Vec::new()))
     }
 }
 
@@ -322,6 +312,30 @@ impl Client {
         within(waits.timeout, name, "timeout", &request, answer).await
     }
 
+    /// Opens the stream of a task.
+    pub(crate) async fn follow(
+        &self,
+        id: &Arc<str>,
+        extensions: &[String],
+        attempts: u32,
+    ) -> Result<Opened, ClientError> {
+        let operation = Operation::Subscribe(Arc::clone(id));
+        let mut request = self.request(&operation, extensions).await?;
+        match self.open(&operation, &request, attempts).await {
+            // The specification's table says POST, its protobuf file says GET; some servers
+            // know only the latter.
+            Err(error)
+                if error.http_status() == Some(405)
+                    && request.method == Method::Post
+                    && self.binding() == Binding::Rest =>
+            {
+                request.method = Method::Get;
+                self.open(&operation, &request, attempts).await
+            }
+            opened => opened,
+        }
+    }
+
     /// Sends a request and waits for the head of its answer.
     async fn exchange(
         &self,
@@ -346,14 +360,9 @@ impl Client {
         &self,
         operation: &Operation,
         request: &Request,
-        follow: Follow,
-    ) -> Result<EventStream, ClientError> {
-        let Inner {
-            endpoint,
-            waits,
-            limits,
-            ..
-        } = &*self.inner;
+        attempts: u32,
+    ) -> Result<Opened, ClientError> {
+        let Inner { waits, limits, .. } = &*self.inner;
         let attempt = || async {
             let begun = async {
                 let response = self.exchange(operation, request).await?;
@@ -372,14 +381,22 @@ impl Client {
             )
             .await
         };
-        let response = retrying(self.attempts(operation), attempt).await?;
-        let settings = Settings {
-            binding: endpoint.binding,
-            follow,
-            limits: limits.clone(),
-            idle_timeout: waits.idle_timeout,
-        };
-        Ok(EventStream::new(response, settings))
+        let response = retrying(attempts, attempt).await?;
+        Ok(Opened {
+            extensions: response.head.extensions.clone(),
+            incoming: sse::events(
+                self.binding(),
+                response.into_chunks(),
+                limits,
+                waits.idle_timeout,
+            ),
+        })
+    }
+
+    fn events(&self, opened: Opened, follow: Follow, extensions: Vec<String>) -> EventStream {
+        let Inner { waits, limits, .. } = &*self.inner;
+        let resume = Resume::new(self.clone(), extensions, waits.resume_attempts);
+        EventStream::new(opened, follow, limits.clone(), resume)
     }
 }
 
@@ -404,11 +421,19 @@ pub(crate) struct Parts {
     pub(crate) limits: Limits,
 }
 
+/// A stream that has begun.
+pub(crate) struct Opened {
+    pub(crate) incoming: Incoming,
+    /// URIs of the extensions that the agent says are active.
+    pub(crate) extensions: Vec<String>,
+}
+
 /// How long and how often.
 pub(crate) struct Waits {
     pub(crate) timeout: Duration,
     pub(crate) idle_timeout: Duration,
     pub(crate) max_attempts: u32,
+    pub(crate) resume_attempts: u32,
 }
 
 /// The text of the card at `url`.

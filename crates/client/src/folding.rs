@@ -48,6 +48,21 @@ impl Folding {
         matches!(self.answer, Answer::Message(_))
     }
 
+    /// The events that lead from what was folded to `now`; `None` where that is not known, since
+    /// the answer was too large to be kept.
+    pub(crate) fn events_to(&self, now: &Arc<Task>) -> Option<Vec<StreamEvent>> {
+        match &self.answer {
+            Answer::Task(fold) => Some(fold.events_to(now)),
+            Answer::Nothing => Some(vec![StreamEvent::Task(Arc::clone(now))]),
+            Answer::Message(_) | Answer::TooLarge(_) => None,
+        }
+    }
+
+    /// Whether the answer could be continued after a break.
+    pub(crate) fn is_resumable(&self) -> bool {
+        matches!(self.answer, Answer::Task(_) | Answer::Nothing)
+    }
+
     /// Takes in an event that was read from a text of `source_len` bytes.
     pub(crate) fn apply(&mut self, event: &StreamEvent, source_len: usize, limits: &Limits) {
         self.state = event.state().or(self.state);

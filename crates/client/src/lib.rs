@@ -43,11 +43,13 @@ mod extensions;
 mod folding;
 #[cfg(feature = "grpc")]
 mod grpc;
+mod incoming;
 mod jsonrpc;
 mod outgoing;
 pub mod push;
 mod reply;
 mod rest;
+mod resume;
 mod retry;
 mod sse;
 mod stream;

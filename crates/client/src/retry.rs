@@ -26,10 +26,15 @@ where
         if made >= attempts || !error.is_temporary() {
             return Err(error.after_attempts(made));
         }
-        let pause = pause(made, Uuid::new_v4().as_u128());
+        let pause = pause_by_chance(made);
         tracing::debug!(attempt = made, ?pause, %error, "the call is repeated");
         tokio::time::sleep(pause).await;
     }
+}
+
+/// The pause after attempt number `made`.
+pub(crate) fn pause_by_chance(made: u32) -> Duration {
+    pause(made, Uuid::new_v4().as_u128())
 }
 
 /// The pause after attempt number `made`: it doubles each time, and half of it is chance, so

@@ -1,18 +1,86 @@
-//! The bytes of an event stream, with the limits that its decoder does not have.
+//! Event streams (`text/event-stream`): their events, and limits that the decoder does not have.
 
 use std::fmt;
+use std::future::ready;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::Stream;
+use bytestring::ByteString;
+use futures_util::{Stream, StreamExt as _};
+use llamon_core::Limits;
+use llamon_core::a2a::StreamEvent;
+use sse_stream::SseByteStream;
 use tokio::time::{Instant, Sleep};
 
-use crate::egress::Chunks;
+use crate::answer;
+use crate::binding::Binding;
+use crate::egress::{Chunks, Head};
+use crate::error::ClientError;
+use crate::incoming::{Break, Incoming, Received};
+
+/// The events of a body.
+pub(crate) fn events(
+    binding: Binding,
+    chunks: Chunks,
+    limits: &Limits,
+    idle_timeout: Duration,
+) -> Incoming {
+    let bytes = Guarded::new(chunks, idle_timeout, limits.max_body_bytes);
+    let limits = limits.clone();
+    let read = move |item: Result<sse_stream::Sse, sse_stream::Error>| {
+        ready(match item {
+            // An event without data says only how to reconnect.
+            Ok(event) => event
+                .data
+                .filter(|data| !data.trim().is_empty())
+                .map(|data| read(binding, data, &limits)),
+            Err(error) => Some(Err(broken(error))),
+        })
+    };
+    Box::pin(SseByteStream::new(bytes).filter_map(read))
+}
+
+fn read(binding: Binding, data: String, limits: &Limits) -> Result<Received, Break> {
+    let head = Head {
+        url: "the stream".to_owned(),
+        status: 200,
+        media_type: String::new(),
+        location: None,
+        extensions: Vec::new(),
+    };
+    let text = ByteString::from(data);
+    match answer::read(binding, &head, &text, limits, StreamEvent::read) {
+        Ok(event) => Ok(Received {
+            event,
+            source_len: text.len(),
+        }),
+        Err(error) => Err(Break::Failed(error)),
+    }
+}
+
+fn broken(error: sse_stream::Error) -> Break {
+    let invalid =
+        |what: String| Break::Failed(ClientError::invalid_response(format!("the stream {what}")));
+    let fault = match error {
+        sse_stream::Error::Body(error) => match error.downcast::<Fault>() {
+            Ok(fault) => *fault,
+            Err(error) => Fault::Lost(error.to_string()),
+        },
+        error => return invalid(format!("is no event stream: {error}")),
+    };
+    match fault {
+        Fault::Lost(cause) => Break::Lost(cause),
+        Fault::Silent(timeout) => Break::Silent(timeout),
+        Fault::TooLarge(max) => invalid(format!(
+            "has an event of more than {max} bytes, four times the limit max_body_bytes; raise that limit if the event is wanted"
+        )),
+    }
+}
 
 /// A response's body that fails when it is silent for too long, or when one event is too large.
-pub(crate) struct Guarded {
+struct Guarded {
     chunks: Chunks,
     idle_timeout: Duration,
     idle: Pin<Box<Sleep>>,
@@ -22,7 +90,7 @@ pub(crate) struct Guarded {
 
 /// Why a stream's bytes ended.
 #[derive(Debug)]
-pub(crate) enum Fault {
+enum Fault {
     /// Nothing came for this long.
     Silent(Duration),
     /// An event has more than this many bytes.
@@ -32,7 +100,7 @@ pub(crate) enum Fault {
 }
 
 impl Guarded {
-    pub(crate) fn new(chunks: Chunks, idle_timeout: Duration, max_event_bytes: usize) -> Self {
+    fn new(chunks: Chunks, idle_timeout: Duration, max_event_bytes: usize) -> Self {
         Self {
             chunks,
             idle_timeout,
@@ -49,7 +117,7 @@ impl Stream for Guarded {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         let Poll::Ready(next) = this.chunks.as_mut().poll_next(cx) else {
-            ready!(this.idle.as_mut().poll(cx));
+            std::task::ready!(this.idle.as_mut().poll(cx));
             return Poll::Ready(Some(Err(Fault::Silent(this.idle_timeout))));
         };
         Poll::Ready(match next {

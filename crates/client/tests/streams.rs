@@ -28,7 +28,11 @@ async fn limited(
     act: impl Fn() -> Action + Send + Sync + 'static,
 ) -> (Client, Server) {
     let server = Server::start(move |_, _, _| act()).await;
-    let builder = Client::builder().binding(binding).limits(limits);
+    // What happens to one stream; `resume.rs` has how it goes on.
+    let builder = Client::builder()
+        .binding(binding)
+        .limits(limits)
+        .resume_attempts(0);
     (server.client(builder), server)
 }
 
@@ -412,6 +416,7 @@ async fn a_silent_stream_is_a_timeout() {
     let server = Server::start(move |_, _, _| Action::SendAndHold(bytes.clone())).await;
     let builder = Client::builder()
         .binding(Binding::Rest)
+        .resume_attempts(0)
         .idle_timeout(std::time::Duration::from_millis(50));
     let client = server.client(builder);
     let mut events = client.stream("hi").await.unwrap();

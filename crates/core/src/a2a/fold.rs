@@ -78,6 +78,11 @@ impl TaskFold {
         self.artifacts.contains_key(artifact_id)
     }
 
+    /// The task's ids: its own and the conversation's.
+    pub(super) fn ids(&self) -> (&Arc<str>, &Arc<str>) {
+        (&self.task.id, &self.task.context_id)
+    }
+
     /// Bytes of the parts of an artifact, as they were sent.
     pub fn artifact_bytes(&self, artifact_id: &str) -> usize {
         self.artifacts.get(artifact_id).map_or(0, |slot| slot.bytes)

@@ -5,6 +5,7 @@
 
 mod artifact;
 mod card;
+mod catch_up;
 mod error;
 mod event;
 mod fold;
