@@ -107,3 +107,72 @@ async fn first_bytes(read: &mut OwnedReadHalf) -> io::Result<Vec<u8>> {
     }
     Ok(first)
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::routing::any;
+    use hyper_util::server::graceful::GracefulShutdown;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::time::Instant;
+    use tokio_util::sync::CancellationToken;
+
+    use super::{HEAD_TIMEOUT, PREFACE, connection};
+
+    /// Serves a client that sends `bytes` and nothing more. Time is the runtime's: it runs on as
+    /// soon as there is nothing to do.
+    async fn serve(bytes: &[u8]) -> (TcpStream, impl Future<Output = ()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut client = TcpStream::connect(address).await.unwrap();
+        client.write_all(bytes).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let router = Router::new().fallback(any(async || "here"));
+        let served = async move {
+            let graceful = GracefulShutdown::new();
+            connection(stream, router, graceful.watcher(), CancellationToken::new()).await;
+        };
+        (client, served)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_sends_no_whole_head_in_time_is_dropped() {
+        let settings = b"\0\0\0\x04\0\0\0\0\0";
+        let half = b"POST / HTTP/1.1\r\nHost: ".as_slice();
+        let cases: [&[u8]; 5] = [
+            b"",
+            PREFACE.split_at(7).0,
+            half,
+            PREFACE,
+            &[PREFACE, settings].concat(),
+        ];
+        for bytes in cases {
+            let begun = Instant::now();
+            let (client, served) = serve(bytes).await;
+            served.await;
+            assert_eq!(
+                begun.elapsed().as_secs(),
+                HEAD_TIMEOUT.as_secs(),
+                "{bytes:?}"
+            );
+            drop(client);
+        }
+    }
+
+    #[tokio::test]
+    async fn other_first_bytes_are_http_1() {
+        for bytes in [
+            b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".as_slice(),
+            b"PRIVATE / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+            b"P / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+        ] {
+            let (mut client, served) = serve(bytes).await;
+            served.await;
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).await.unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+            assert!(answer.ends_with("here"), "{answer}");
+        }
+    }
+}
