@@ -196,6 +196,26 @@ async fn who_does_not_speak_grpc_is_told_so() {
 }
 
 #[tokio::test]
+async fn a_router_that_is_mounted_has_it_too() {
+    let builder = create_server(card("agent"), scripted(returning()));
+    let builder = builder.public_url("http://agents.example.com");
+    let router = builder
+        .grpc(GrpcAt::SamePort)
+        .await
+        .unwrap()
+        .into_router()
+        .unwrap();
+    let mut request = axum::http::Request::post("/lf.a2a.v1.A2AService/GetTask")
+        .header("content-type", "application/grpc")
+        .body(axum::body::Body::empty())
+        .unwrap();
+    *request.version_mut() = axum::http::Version::HTTP_2;
+    let response = tower::ServiceExt::oneshot(router, request).await.unwrap();
+    // The version is missing.
+    assert_eq!(response.headers()["grpc-status"], "9");
+}
+
+#[tokio::test]
 async fn a_deadline_ends_the_call_and_not_the_task() {
     let server = serve_scripts("replace", vec![Script::new(End::AwaitCancel(Vec::new()))]).await;
     let message = b"\x12\x0c\x0a\x01m\x20\x01\x2a\x05\x0a\x03go!";

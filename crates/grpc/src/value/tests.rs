@@ -73,6 +73,7 @@ fn tree() -> impl Strategy<Value = Tree> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn protobuf_comes_back_byte_for_byte_through_json(tree in tree()) {
         let bytes = tree.encode();
