@@ -6,19 +6,9 @@
 #   MINOR    the oldest Python 3 that will do
 #   PREFER   names to look for first
 #
-# Without Python or a package index a check says SKIP and ends well, but under CI it fails: there a check that did not
-# run is not a check that passed.
+# and ROOT, the repository, as everything that sources checks.sh.
 
-say() { printf -- '-- %s\n' "$*"; }
-skip() {
-    printf 'SKIP %s: %s\n' "$WHAT" "$*"
-    [[ -z "${CI:-}" ]] || exit 1
-    exit 0
-}
-fail() {
-    printf '%s: %s\n' "$WHAT" "$*" >&2
-    exit 1
-}
+. "$ROOT/itest/checks.sh"
 
 # Prints the first Python that can make a virtual environment.
 find_python() {
@@ -30,14 +20,6 @@ find_python() {
         fi
     done
     return 1
-}
-
-apt_install() {
-    command -v apt-get >/dev/null || return 1
-    local as_root=()
-    [[ "$(id -u)" == 0 ]] || as_root=(sudo -n)
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq </dev/null &&
-        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null
 }
 
 # Makes the environment with the pinned packages. It is kept between runs, until the Python or a pin changes.

@@ -33,12 +33,17 @@ from a2a.helpers.proto_helpers import (
     new_url_part,
 )
 from a2a.types.a2a_pb2 import (
+    AuthenticationInfo,
     CancelTaskRequest,
+    DeleteTaskPushNotificationConfigRequest,
+    GetTaskPushNotificationConfigRequest,
     GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
     ListTasksRequest,
     Role,
     SendMessageRequest,
     SubscribeToTaskRequest,
+    TaskPushNotificationConfig,
     TaskState,
 )
 from a2a.utils.errors import (
@@ -47,6 +52,8 @@ from a2a.utils.errors import (
     UnsupportedOperationError,
 )
 from google.protobuf.json_format import MessageToDict
+
+from receiver import Receiver
 
 BINDINGS = ("JSONRPC", "HTTP+JSON")
 ONE_CHECK_SECONDS = 60
@@ -484,6 +491,79 @@ async def ask_streaming(peer):
     same(Answer(await peer.get(task)).text(), "got: this one", "the answer")
 
 
+async def direct_message(peer):
+    events = [event async for event in peer.blocking.send_message(request("message"))]
+    same([event.WhichOneof("payload") for event in events], ["message"], "the result")
+    same(get_message_text(events[0].message), "a direct message", "its text")
+    # In a stream our tasks are visible at once, so that the message becomes the task's answer.
+    same(Answer(events=await peer.stream(request("message"))).text(), "a direct message", "in a stream")
+
+
+async def data_of_every_kind(peer):
+    for value in ({}, [], [[None]], "a string", "", True, False, -1.5, None):
+        task = await peer.send(request("echo", new_data_part(value)))
+        same(Answer(task).data(), [{"own": True, "count": 1.0}, value], "answer")
+
+
+async def burst(peer):
+    events = await peer.stream(request("burst"))
+    same(Answer(events=events).text(), "".join(f"{n} " for n in range(1_000)), "answer")
+
+
+async def push_configs(peer):
+    task = await peer.send(request("ask"))
+    config = TaskPushNotificationConfig(
+        task_id=task.id,
+        id="c-1",
+        url="http://127.0.0.1:8009/hook",
+        token="a token",
+        authentication=AuthenticationInfo(scheme="Bearer", credentials="secret"),
+    )
+    names = {"task_id": task.id, "id": "c-1"}
+    created = await peer.blocking.create_task_push_notification_config(config)
+    got = await peer.blocking.get_task_push_notification_config(GetTaskPushNotificationConfigRequest(**names))
+    for seen in (created, got):
+        same((seen.task_id, seen.id, seen.url), (task.id, "c-1", config.url), "the configuration")
+        same((seen.token, seen.authentication.credentials), ("", ""), "secrets that are given back")
+
+    async def listed():
+        listing = ListTaskPushNotificationConfigsRequest(task_id=task.id)
+        return [found.id for found in (await peer.blocking.list_task_push_notification_configs(listing)).configs]
+
+    same(await listed(), ["c-1"], "list")
+    await peer.blocking.delete_task_push_notification_config(DeleteTaskPushNotificationConfigRequest(**names))
+    same(await listed(), [], "list after deletion")
+
+
+async def push(peer):
+    """One receiver comes with the message, one is added while the task waits; both hear of the end."""
+
+    def is_end(body):
+        return body.get("statusUpdate", {}).get("status", {}).get("state") == "TASK_STATE_COMPLETED"
+
+    with Receiver() as inline, Receiver() as added:
+        message = request("ask")
+        message.configuration.task_push_notification_config.CopyFrom(
+            TaskPushNotificationConfig(
+                url=inline.url, authentication=AuthenticationInfo(scheme="Bearer", credentials="secret")
+            )
+        )
+        task = await peer.send(message)
+        await peer.blocking.create_task_push_notification_config(
+            TaskPushNotificationConfig(task_id=task.id, url=added.url, token="a token")
+        )
+        await peer.send(request("this one", task=task))
+        for receiver, secret in (
+            (inline, ("authorization", "Bearer secret")),
+            (added, ("x-a2a-notification-token", "a token")),
+        ):
+            for headers, body in await receiver.until(is_end):
+                same(headers.get(secret[0]), secret[1], secret[0])
+                same(len(body), 1, f"one event in {body}")
+                (event,) = body.values()
+                same(event.get("taskId", event.get("id")), task.id, "task")
+
+
 async def wire(peer):
     """Over everything that was said before: it went over this binding, and each answer names its request."""
     for exchange in peer.wire.exchanges:
@@ -515,6 +595,11 @@ CHECKS = [
     fail,
     ask,
     ask_streaming,
+    direct_message,
+    data_of_every_kind,
+    burst,
+    push_configs,
+    push,
     wire,
 ]
 

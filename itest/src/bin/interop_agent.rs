@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use llamon_agent::prelude::*;
+use llamon_agent::server::{GrpcAt, PushNotifications};
 use serde_json::json;
 
 async fn interop(turn: Turn) -> Result<Answer, AgentError> {
@@ -26,6 +27,12 @@ async fn interop(turn: Turn) -> Result<Answer, AgentError> {
             }
             Ok(Answer::completed(Json(json!({"done": true})))?)
         }
+        "burst" => {
+            for n in 0..1_000 {
+                turn.emit(format!("{n} ")).await?;
+            }
+            Ok(Answer::completed(())?)
+        }
         "slow" => {
             turn.emit("started").await?;
             turn.cancelled().await;
@@ -47,6 +54,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     ));
     let server = create_server(card, interop)
         .upstream_parts_policy("append")
+        .grpc(GrpcAt::SamePort)
+        .push_notifications(PushNotifications::new().allow_loopback().allow_plain_http())
         .await?
         .bind("127.0.0.1:0")
         .await?;
