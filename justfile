@@ -24,9 +24,9 @@ demo *args:
 scaffold:
     itest/scaffold.sh
 
-# the official Python SDK against our server, both bindings
-interop:
-    itest/python/run.sh
+# other SDKs against our server and our client against theirs; one of: python js rust-peer
+interop peer="python":
+    itest/{{ peer }}/run.sh
 
 # the real LangGraph, pinned, against the golden traces (--update writes them anew)
 golden-graph *args:
@@ -58,4 +58,4 @@ ci:
 
 # remove what the checks generated (scaffolded builds, Python environment, CI output)
 clean-generated:
-    rm -rf target/scaffold target/itest-python target/itest-graph target/ci
+    rm -rf target/scaffold target/itest-python target/itest-js target/itest-rust-peer target/itest-graph target/ci
