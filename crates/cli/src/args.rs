@@ -8,6 +8,7 @@ use llamon_agent::a2a::TaskState;
 use llamon_agent::client::Binding;
 use llamon_agent::core::UpstreamPartsPolicy;
 
+use crate::card::CardArgs;
 use crate::explain::ExplainArgs;
 use crate::new::NewArgs;
 use crate::store::StoreArgs;
@@ -46,13 +47,6 @@ order given. --json prints {\"text\",\"data\",\"files\",\"task\"} on one line.
 Exit codes: 0 completed, 1 protocol error, 2 usage, 3 could not connect, 4 failed
 or rejected, 5 input or credentials required, 6 canceled, 130 Ctrl-C.";
 
-const CARD_HELP: &str = "\
-Examples:
-  llamon card http://127.0.0.1:8080
-  llamon card http://127.0.0.1:8080/.well-known/agent-card.json --json
-
-Exit codes: 0 done, 1 protocol error, 2 usage, 3 could not connect, 130 Ctrl-C.";
-
 const TASK_HELP: &str = "\
 Examples:
   llamon task list http://127.0.0.1:8080 --status working
@@ -83,8 +77,7 @@ pub(crate) enum Command {
     /// Send a message to an agent and show its answer
     #[command(after_help = SEND_HELP)]
     Send(SendArgs),
-    /// Show an agent's card
-    #[command(after_help = CARD_HELP)]
+    /// Show, sign, verify and check agent cards
     Card(CardArgs),
     /// Read and steer an agent's tasks
     #[command(after_help = TASK_HELP)]
@@ -177,16 +170,6 @@ pub(crate) struct SendArgs {
     pub(crate) context: Option<String>,
 
     /// Print the answer as one JSON document on one line
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CardArgs {
-    #[command(flatten)]
-    pub(crate) agent: AgentArgs,
-
-    /// Print the card as the agent serves it
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -317,7 +300,7 @@ fn task_state(name: &str) -> Result<TaskState, String> {
         })
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let expected = "expected a number of seconds above 0, such as 30 or 0.5";
     let seconds: f64 = text.parse().map_err(|_| expected)?;
     Duration::try_from_secs_f64(seconds)

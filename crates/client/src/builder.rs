@@ -9,6 +9,7 @@ use crate::client::{Client, Parts, Waits, fetch_card};
 use crate::credentials::{self, Credentials};
 use crate::egress::{Egress, EgressBuilder};
 use crate::error::ClientError;
+use crate::signing::CardVerifier;
 
 /// Settings of a client, and the ways to make one.
 ///
@@ -39,6 +40,7 @@ pub struct ClientBuilder {
     limits: Limits,
     extensions: Vec<String>,
     credentials: credentials::Settings,
+    verifier: Option<CardVerifier>,
 }
 
 impl ClientBuilder {
@@ -55,6 +57,7 @@ impl ClientBuilder {
             limits: Limits::default(),
             extensions: Vec::new(),
             credentials: credentials::Settings::default(),
+            verifier: None,
         }
     }
 
@@ -185,6 +188,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Takes no card that is not signed by a key that the verifier trusts (A2A section 8.4.3),
+    /// the extended card included. Default: signatures are not looked at.
+    pub fn verify_card(mut self, verifier: CardVerifier) -> Self {
+        self.verifier = Some(verifier);
+        self
+    }
+
     /// Fetches the card of the agent at `url` and makes a client for it.
     ///
     /// `url` is the agent's base URL, with or without a slash at its end, under which the card
@@ -194,12 +204,27 @@ impl ClientBuilder {
     /// Cancel-safe: when the future is dropped, nothing is left behind.
     ///
     /// # Errors
-    /// When a setting or the URL is wrong, when the card cannot be fetched or is none, when it
+    /// When a setting or the URL is wrong, when the card cannot be fetched, is none or is not
+    /// signed as [`ClientBuilder::verify_card`] wants ([`ClientError::is_untrusted_card`]), when it
     /// has no interface that this client speaks, and when its interface is on another origin that
     /// was not named and does not keep the rules.
     pub async fn discover(self, url: &str) -> Result<Client, ClientError> {
         let card_url = address::card_url(url)?;
         self.named(&card_url).fetch(card_url, Card::Named).await
+    }
+
+    /// Fetches the text of the card of the agent at `url`, whatever it says: it need not be one
+    /// that a client can be made of. Its signatures are not looked at.
+    ///
+    /// Cancel-safe.
+    ///
+    /// # Errors
+    /// When a setting or the URL is wrong, and when there is no text within the client's time and
+    /// limits.
+    pub async fn fetch_card(self, url: &str) -> Result<String, ClientError> {
+        let card_url = address::card_url(url)?;
+        let (parts, waits) = self.named(&card_url).check(&card_url, Card::Named)?;
+        Ok(fetch_card(&parts, &waits, &card_url).await?.to_string())
     }
 
     /// As [`ClientBuilder::discover`], for a URL that somebody else gave: in a message, on
@@ -260,6 +285,7 @@ impl ClientBuilder {
                 .check((card == Card::Named).then_some(card_url))?,
             egress: self.egress.connect_timeout(self.connect_timeout).build()?,
             limits: self.limits,
+            verifier: self.verifier,
         };
         let waits = Waits {
             timeout: self.timeout,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytestring::ByteString;
 use llamon_core::Limits;
 use llamon_core::a2a::{AgentCard, ListTasksRequest, ListTasksResponse, Task, TaskRequest};
+use llamon_core::json::Reader;
 use reqwest::header::{HeaderMap, HeaderName};
 use url::Url;
 
@@ -20,6 +21,7 @@ use crate::outgoing::Outgoing;
 use crate::reply::Reply;
 use crate::resume::Resume;
 use crate::retry::retrying;
+use crate::signing::CardVerifier;
 use crate::sse;
 use crate::stream::{EventStream, Follow};
 use crate::{address, extensions};
@@ -41,6 +43,7 @@ struct Inner {
     wallet: Wallet,
     extensions: Vec<String>,
     waits: Waits,
+    verifier: Option<CardVerifier>,
     /// Of responses.
     limits: Limits,
 }
@@ -164,8 +167,8 @@ impl Client {
     /// made of [`Client::extended_card_json`] with [`ClientBuilder::with_card`] does.
     ///
     /// # Errors
-    /// When the agent has none, or wants credentials ([`ClientBuilder::bearer`]), and when there
-    /// is no answer in time.
+    /// When the agent has none, or wants credentials ([`ClientBuilder::bearer`]), when there is no
+    /// answer in time, and when it is not signed as [`ClientBuilder::verify_card`] wants.
     pub async fn extended_card(&self) -> Result<AgentCard, ClientError> {
         let json = self.extended_card_json().await?;
         serde_json::from_str(&json).map_err(|error| {
@@ -182,13 +185,18 @@ impl Client {
     /// # Errors
     /// As [`Client::extended_card`].
     pub async fn extended_card_json(&self) -> Result<String, ClientError> {
-        self.call(&Operation::ExtendedCard, |reader, text, _| {
+        let read = |reader: &mut Reader<'_>, text: &ByteString, _: &Limits| {
             if reader.peek() != Some(b'{') {
                 return Err(reader.wrong_type("an agent card"));
             }
             Ok(reader.skip()?.of(text).to_owned())
-        })
-        .await
+        };
+        let json = self.call(&Operation::ExtendedCard, read).await?;
+        let Inner {
+            verifier, endpoint, ..
+        } = &*self.inner;
+        check_signature(verifier.as_ref(), &json, &endpoint.url)?;
+        Ok(json)
     }
 
     /// Follows a task that runs or waits: the task as it stands, then every event until its end
@@ -211,6 +219,7 @@ impl Client {
         parts: Parts,
         waits: Waits,
     ) -> Result<Self, ClientError> {
+        check_signature(parts.verifier.as_ref(), &card_json, card_url)?;
         let card: AgentCard = serde_json::from_str(&card_json).map_err(|error| {
             ClientError::invalid_response(format!(
                 "what is at {} is no agent card: {error}",
@@ -228,6 +237,7 @@ impl Client {
                 wallet: parts.wallet,
                 extensions: parts.extensions,
                 waits,
+                verifier: parts.verifier,
                 limits: answer::response_limits(&parts.limits),
             }),
         })
@@ -419,6 +429,7 @@ pub(crate) struct Parts {
     pub(crate) egress: Egress,
     /// Of a server.
     pub(crate) limits: Limits,
+    pub(crate) verifier: Option<CardVerifier>,
 }
 
 /// A stream that has begun.
@@ -434,6 +445,20 @@ pub(crate) struct Waits {
     pub(crate) idle_timeout: Duration,
     pub(crate) max_attempts: u32,
     pub(crate) resume_attempts: u32,
+}
+
+/// Refuses a card that is not signed by a key of the verifier, if there is one.
+fn check_signature(
+    verifier: Option<&CardVerifier>,
+    card_json: &str,
+    from: &Url,
+) -> Result<(), ClientError> {
+    let Some(verifier) = verifier else {
+        return Ok(());
+    };
+    verifier.verify(card_json).map(|_| ()).map_err(|error| {
+        ClientError::untrusted_card(format!("{error} (from {})", address::shown(from)))
+    })
 }
 
 /// The text of the card at `url`.

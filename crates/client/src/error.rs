@@ -28,6 +28,7 @@ enum Kind {
     Protocol(A2aError),
     InvalidResponse,
     InterruptedStream,
+    UntrustedCard,
 }
 
 impl ClientError {
@@ -76,6 +77,12 @@ impl ClientError {
         matches!(self.0.kind, Kind::InterruptedStream)
     }
 
+    /// Whether the agent's card has no signature by a key that is trusted
+    /// ([`ClientBuilder::verify_card`](crate::ClientBuilder::verify_card)).
+    pub fn is_untrusted_card(&self) -> bool {
+        matches!(self.0.kind, Kind::UntrustedCard)
+    }
+
     /// The task whose stream ended too early, if it was known.
     pub fn task_id(&self) -> Option<&str> {
         self.0.task_id.as_deref()
@@ -93,7 +100,7 @@ impl ClientError {
             Kind::Connect | Kind::Disconnected => true,
             Kind::Protocol(error) => error.is_temporary(),
             Kind::InvalidResponse => matches!(self.0.status, Some(429 | 502 | 503 | 504)),
-            Kind::Usage | Kind::Timeout | Kind::InterruptedStream => false,
+            Kind::Usage | Kind::Timeout | Kind::InterruptedStream | Kind::UntrustedCard => false,
         }
     }
 }
@@ -118,6 +125,10 @@ impl ClientError {
 
     pub(crate) fn interrupted_stream(message: impl Into<String>) -> Self {
         Self::new(Kind::InterruptedStream, message)
+    }
+
+    pub(crate) fn untrusted_card(message: impl Into<String>) -> Self {
+        Self::new(Kind::UntrustedCard, message)
     }
 
     pub(crate) fn with_status(mut self, status: u16) -> Self {
@@ -179,6 +190,7 @@ impl fmt::Debug for ClientError {
             Kind::Timeout => "timeout",
             Kind::Disconnected => "disconnected",
             Kind::InvalidResponse => "invalid response",
+            Kind::UntrustedCard => "untrusted card",
             Kind::InterruptedStream => "interrupted stream",
         };
         write!(f, "ClientError({kind}: {})", self.0.message)

@@ -51,6 +51,7 @@ mod reply;
 mod rest;
 mod resume;
 mod retry;
+pub mod signing;
 mod sse;
 mod stream;
 mod tls;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::http::Uri;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use llamon_client::signing::SigningKey;
 use llamon_core::a2a::{AgentCard, AgentExtension, CardError};
 use llamon_core::contracts::{self, InputContract, InputContracts};
 use llamon_core::{Limits, PolicyError, UpstreamPartsPolicy, provenance};
@@ -76,6 +77,7 @@ pub fn create_server<M, A: IntoAgent<M>>(card: AgentCard, agent: A) -> ServerBui
         asking: Asking::default(),
         question_expiry: None,
         push: None,
+        card_keys: Vec::new(),
         #[cfg(feature = "grpc")]
         grpc: None,
         #[cfg(feature = "grpc")]
@@ -119,6 +121,7 @@ struct Settings {
     asking: Asking,
     question_expiry: Option<Duration>,
     push: Option<PushNotifications>,
+    card_keys: Vec<SigningKey>,
     #[cfg(feature = "grpc")]
     grpc: Option<GrpcAt>,
     #[cfg(feature = "grpc")]
@@ -302,6 +305,17 @@ impl<M> ServerBuilder<M> {
         self
     }
 
+    /// Signs the card with this key (A2A section 8.4), when the server begins to serve; several
+    /// calls, several signatures. ES256 signs one card differently each time, so the card's `ETag`
+    /// is another one after a restart; with RS256 and EdDSA it stays.
+    ///
+    /// Signatures that the card already has are taken off: the server completes the card, and
+    /// they would not be of what it serves.
+    pub fn sign_card(mut self, key: SigningKey) -> Self {
+        self.settings.card_keys.push(key);
+        self
+    }
+
     /// Where the server reads the time of day, for tests.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.settings.clock = clock;
@@ -393,6 +407,7 @@ impl Settings {
         ));
         Ok(Server {
             card: self.card,
+            card_keys: self.card_keys,
             public_url,
             authenticator: self.authenticator,
             tenants: self.tenants,

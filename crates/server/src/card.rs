@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use bytes::Bytes;
+use llamon_client::signing::SigningKey;
 use llamon_core::a2a::{AgentCard, AgentInterface, BINDING_GRPC, BINDING_JSONRPC, BINDING_REST};
 
 use crate::config_error::ConfigError;
@@ -100,6 +101,25 @@ pub(crate) fn complete(
         }
     }
     Ok(card)
+}
+
+/// Signs a completed card (section 8.4). Without keys it stays as it is, with the signatures that
+/// its author gave it.
+pub(crate) fn sign(card: &mut AgentCard, keys: &[SigningKey]) -> Result<(), ConfigError> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    card.signatures = Vec::new();
+    let json = serde_json::to_string(card).map_err(|error| {
+        ConfigError::card(format!("the agent card cannot be written as JSON: {error}"))
+    })?;
+    for key in keys {
+        let signatures = key
+            .signatures(&json)
+            .map_err(|error| ConfigError::card(format!("{error}; it cannot be signed")))?;
+        card.signatures.extend(signatures);
+    }
+    Ok(())
 }
 
 /// When the running program was built, as its file says.

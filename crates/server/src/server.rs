@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use llamon_client::signing::SigningKey;
 use llamon_core::a2a::AgentCard;
 
 use crate::auth::Authenticate;
@@ -19,6 +20,7 @@ use crate::serve_error::ServeError;
 /// An agent that can be served; made by [`crate::create_server`].
 pub struct Server {
     pub(crate) card: AgentCard,
+    pub(crate) card_keys: Vec<SigningKey>,
     pub(crate) public_url: Option<String>,
     pub(crate) authenticator: Option<Arc<dyn Authenticate>>,
     pub(crate) tenants: Vec<Arc<str>>,
@@ -106,13 +108,14 @@ impl Server {
             None => &*self.tenants,
         };
         let sends_push = self.handler.sends_push();
-        let card = card::complete(
+        let mut card = card::complete(
             &self.card,
             base_url.as_deref(),
             tenants,
             sends_push,
             grpc_target.as_deref(),
         )?;
+        card::sign(&mut card, &self.card_keys)?;
         let extensions = card.capabilities.extensions.iter();
         let service = Arc::new(Service {
             card: CardDocument::new(&card)?,

@@ -5,6 +5,7 @@
     reason = "a test may stop at the first surprise; clippy takes helpers of tests for no tests"
 )]
 
+mod card;
 mod demo;
 mod exit_codes;
 mod explain;

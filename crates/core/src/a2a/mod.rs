@@ -23,9 +23,9 @@ mod version;
 pub use artifact::{Artifact, ArtifactUpdate};
 pub use card::{
     AgentCapabilities, AgentCard, AgentCardSignature, AgentExtension, AgentInterface,
-    AgentProvider, ApiKeyScheme, CardError, HttpScheme, MutualTlsScheme, OAuth2Scheme,
-    OAuthEndpoints, OAuthFlow, OpenIdConnectScheme, Scopes, SecurityRequirement, SecurityScheme,
-    Skill,
+    AgentProvider, ApiKeyScheme, CardError, CardFinding, CardForm, HttpScheme, MutualTlsScheme,
+    OAuth2Scheme, OAuthEndpoints, OAuthFlow, OpenIdConnectScheme, Scopes, SecurityRequirement,
+    SecurityScheme, Severity, Skill, canonical_card, lint_card,
 };
 pub use error::{A2aError, ErrorCode};
 pub use event::StreamEvent;

@@ -4,6 +4,7 @@
 //! request is scanned once: the envelope is read field by field, and a value that nobody asked
 //! for is validated and handed on as a range of the source text.
 
+mod canonical;
 mod compact;
 #[cfg(feature = "contracts")]
 mod cursor;
@@ -13,6 +14,7 @@ mod scan;
 mod string;
 mod write;
 
+pub use canonical::Tree;
 pub use compact::compact;
 #[cfg(feature = "contracts")]
 pub(crate) use cursor::Cursor;

@@ -1,3 +1,5 @@
+mod canonical;
+mod lint;
 mod security;
 
 use std::collections::BTreeMap;
@@ -5,6 +7,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use canonical::{CardForm, canonical_card};
+pub use lint::{CardFinding, Severity, lint_card};
 pub use security::{
     ApiKeyScheme, HttpScheme, MutualTlsScheme, OAuth2Scheme, OAuthEndpoints, OAuthFlow,
     OpenIdConnectScheme, Scopes, SecurityRequirement, SecurityScheme,

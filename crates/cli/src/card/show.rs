@@ -1,9 +1,9 @@
-//! `llamon card`.
+//! `llamon card URL`.
 
 use llamon_agent::a2a::Skill;
 use llamon_agent::client::Client;
 
-use crate::args::CardArgs;
+use crate::args::AgentArgs;
 use crate::call::connect;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -11,10 +11,10 @@ use crate::out::Out;
 use crate::text::clean_line;
 
 /// Prints the agent's card.
-pub(crate) async fn run(args: CardArgs) -> Result<Exit, CliError> {
+pub(super) async fn run(agent: &AgentArgs, as_json: bool) -> Result<Exit, CliError> {
     let mut out = Out::default();
-    let client = connect(&args.agent).await?;
-    if args.json {
+    let client = connect(agent).await?;
+    if as_json {
         out.raw(client.card_json())?;
         out.end_line()?;
     } else {
