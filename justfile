@@ -24,7 +24,7 @@ demo *args:
 scaffold:
     itest/scaffold.sh
 
-# other SDKs against our server and our client against theirs; one of: python js rust-peer
+# other SDKs against our server and our client against theirs; one of: python js rust-peer proof
 interop peer="python":
     itest/{{ peer }}/run.sh
 
@@ -58,4 +58,4 @@ ci:
 
 # remove what the checks generated (scaffolded builds, Python environment, CI output)
 clean-generated:
-    rm -rf target/scaffold target/itest-python target/itest-js target/itest-rust-peer target/itest-graph target/ci
+    rm -rf target/scaffold target/itest-python target/itest-js target/itest-rust-peer target/itest-proof target/itest-graph target/ci

@@ -6,6 +6,7 @@
 # a command that prints `READY URL` and does what `interop-agent` does; `interop-client` starts it.
 
 AGENT=""
+AGENT_ARGUMENTS=()
 
 interop_build() {
     say "cargo build interop-agent, interop-client"
@@ -28,11 +29,11 @@ stop_agent() {
     AGENT=""
 }
 
-# Starts our agent and sets URL.
+# Starts our agent, with the arguments in AGENT_ARGUMENTS, and sets URL.
 start_agent() {
     local log="$LOGS/interop-agent.log"
     : >"$log"
-    "$TARGET/debug/interop-agent" </dev/null >"$log" 2>&1 &
+    "$TARGET/debug/interop-agent" "${AGENT_ARGUMENTS[@]}" </dev/null >"$log" 2>&1 &
     AGENT=$!
     URL=""
     for _ in $(seq 200); do

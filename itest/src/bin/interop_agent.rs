@@ -1,4 +1,6 @@
 //! The agent that clients of other SDKs talk to in `itest/`; what it does is in the query.
+//!
+//! With `--without-grpc` it speaks JSON-RPC and HTTP+JSON only.
 
 use std::io::Write as _;
 
@@ -52,13 +54,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         "Interop",
         "Does what the query says",
     ));
-    let server = create_server(card, interop)
+    let receivers = PushNotifications::new().allow_loopback().allow_plain_http();
+    let mut server = create_server(card, interop)
         .upstream_parts_policy("append")
-        .grpc(GrpcAt::SamePort)
-        .push_notifications(PushNotifications::new().allow_loopback().allow_plain_http())
-        .await?
-        .bind("127.0.0.1:0")
-        .await?;
+        .push_notifications(receivers);
+    if std::env::args().all(|argument| argument != "--without-grpc") {
+        server = server.grpc(GrpcAt::SamePort);
+    }
+    let server = server.await?.bind("127.0.0.1:0").await?;
     let mut out = std::io::stdout();
     writeln!(out, "READY {}/", server.url())?;
     out.flush()?;
