@@ -223,7 +223,7 @@ async fn a_finished_task_is_not_cancelable() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancel_that_races_completion_leaves_one_terminal_state() {
-    const RACES: usize = 200;
+    const RACES: usize = 1_000;
     let gates: Arc<Vec<Gate>> = Arc::new((0..RACES).map(|_| Gate::new()).collect());
     let of_agent = Arc::clone(&gates);
     let agent = move |turn: Turn| {

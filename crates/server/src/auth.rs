@@ -3,7 +3,8 @@
 //!
 //! ```
 //! use futures_util::future::BoxFuture;
-//! use llamon_server::auth::{Authenticate, Identity, Refusal, RequestHead};
+//! use llamon_core::a2a::SecurityScheme;
+//! use llamon_server::auth::{Authenticate, Identity, Refusal, RequestHead, Security};
 //!
 //! /// Everybody who knows the password is the same caller.
 //! struct Password(String);
@@ -22,14 +23,20 @@
 //!             }
 //!         })
 //!     }
+//!
+//!     fn security(&self) -> Security {
+//!         Security::one("password", SecurityScheme::api_key("header", "X-Password"))
+//!     }
 //! }
 //! ```
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use futures_util::future::BoxFuture;
+use llamon_core::a2a::{SecurityRequirement, SecurityScheme};
 
 /// Decides who sent a request, from its head alone. Given to
 /// [`ServerBuilder::authenticate`](crate::ServerBuilder::authenticate); the agent card and the
@@ -43,6 +50,54 @@ pub trait Authenticate: Send + Sync + 'static {
         &'a self,
         request: &'a RequestHead<'a>,
     ) -> BoxFuture<'a, Result<Identity, Refusal>>;
+
+    /// What a caller must show, for the agent card: it is asked once, at start, and nothing else
+    /// can write these fields, so that the card says what is checked.
+    fn security(&self) -> Security;
+}
+
+/// What the card says about authentication (sections 4.5 and 7.3).
+///
+/// ```
+/// use llamon_core::a2a::SecurityScheme;
+/// use llamon_server::auth::Security;
+///
+/// let security = Security::one("key", SecurityScheme::api_key("header", "X-Api-Key"));
+/// assert_eq!(security.schemes.len(), 1);
+/// assert_eq!(security.requirements.len(), 1);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Security {
+    /// Ways to authenticate, by their names.
+    pub schemes: BTreeMap<String, SecurityScheme>,
+    /// What a caller must show: one of these.
+    pub requirements: Vec<SecurityRequirement>,
+}
+
+impl Security {
+    /// One scheme, which every caller must use.
+    pub fn one(name: impl Into<String>, scheme: SecurityScheme) -> Self {
+        Self::default().or(name, scheme)
+    }
+
+    /// The same with a scheme more, which does as well.
+    #[must_use]
+    pub fn or(mut self, name: impl Into<String>, scheme: SecurityScheme) -> Self {
+        let name = name.into();
+        let no_scopes: [String; 0] = [];
+        let requirement = SecurityRequirement::new(name.as_str(), no_scopes);
+        self.requirements.push(requirement);
+        self.schemes.insert(name, scheme);
+        self
+    }
+
+    /// The same with one more thing that a caller can show, of schemes that are declared.
+    #[must_use]
+    pub fn requirement(mut self, requirement: SecurityRequirement) -> Self {
+        self.requirements.push(requirement);
+        self
+    }
 }
 
 /// What of a request is known before its body: HTTP headers or gRPC metadata. `Debug` shows no

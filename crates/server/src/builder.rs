@@ -14,6 +14,7 @@ use llamon_core::{Limits, PolicyError, UpstreamPartsPolicy, provenance};
 use crate::agent::{AgentKind, ErasedAgent, IntoAgent};
 use crate::auth::Authenticate;
 use crate::backend::{Backend, Durability, MemoryBackend};
+use crate::card::ExtendedCard;
 use crate::clock::Clock;
 use crate::config_error::ConfigError;
 use crate::engine::{Engine, Execution};
@@ -84,6 +85,8 @@ pub fn create_server<M, A: IntoAgent<M>>(card: AgentCard, agent: A) -> ServerBui
         grpc_target: None,
         authenticator: None,
         tenants: Vec::new(),
+        extended_card: ExtendedCard::Absent,
+        extended_card_readers: ExtendedCardReaders::default(),
         clock: Clock::system(),
     };
     ServerBuilder {
@@ -128,6 +131,8 @@ struct Settings {
     grpc_target: Option<String>,
     authenticator: Option<Arc<dyn Authenticate>>,
     tenants: Vec<Arc<str>>,
+    extended_card: ExtendedCard,
+    extended_card_readers: ExtendedCardReaders,
     clock: Clock,
 }
 
@@ -297,6 +302,27 @@ impl<M> ServerBuilder<M> {
         self
     }
 
+    /// A card for callers that are known, with more in it than the public one
+    /// (GetExtendedAgentCard, section 3.1.11). What the server knows better, such as interfaces,
+    /// is completed as on the public card. It needs [`ServerBuilder::authenticate`].
+    pub fn extended_card(mut self, card: AgentCard) -> Self {
+        self.settings.extended_card = ExtendedCard::Set(Box::new(card));
+        self
+    }
+
+    /// Says on the card that there is an extended card without having one: callers get
+    /// ExtendedAgentCardNotConfigured. For where the extended card comes later, or from elsewhere.
+    pub fn declare_extended_card(mut self) -> Self {
+        self.settings.extended_card = ExtendedCard::Unset;
+        self
+    }
+
+    /// Who may read the extended card. Default: callers that are known.
+    pub fn extended_card_readers(mut self, readers: ExtendedCardReaders) -> Self {
+        self.settings.extended_card_readers = readers;
+        self
+    }
+
     /// Declares an A2A extension on the card (section 4.6). A client activates it by naming it in
     /// `A2A-Extensions`; [`crate::Turn::has_extension`] tells the agent. Where it is `required`,
     /// requests that do not name it are refused.
@@ -335,6 +361,7 @@ impl Settings {
             push.check()?;
         }
         check_tenants(&self.tenants)?;
+        self.check_security()?;
         let served = self.served(policy)?;
         let contracts = match (self.agent.contracts(), self.contracts) {
             (Some(_), Some(_)) => {
@@ -357,6 +384,15 @@ impl Settings {
         )?;
         self.card.capabilities.extensions.extend(extensions);
         check_extensions(&self.card.capabilities.extensions)?;
+        if let ExtendedCard::Set(extended) = &mut self.extended_card {
+            let own = &mut extended.capabilities.extensions;
+            for extension in &self.card.capabilities.extensions {
+                if !own.iter().any(|other| other.uri == extension.uri) {
+                    own.push(extension.clone());
+                }
+            }
+            check_extensions(own)?;
+        }
         let producer = (self.provenance == Provenance::Stamped).then(|| Producer {
             name: self.card.name.as_str().into(),
             skill: match &self.card.skills[..] {
@@ -396,6 +432,9 @@ impl Settings {
             served,
             question_expiry: self.question_expiry,
             contracts: compiled,
+            extensions: (self.card.capabilities.extensions.iter())
+                .map(|extension| extension.uri.clone())
+                .collect(),
             producer,
         });
         let engine = Arc::new(Engine::new(
@@ -411,6 +450,7 @@ impl Settings {
             public_url,
             authenticator: self.authenticator,
             tenants: self.tenants,
+            extended_card: self.extended_card,
             handler: Arc::new(Handler::new(engine, shared, self.visibility, push)),
             shutdown_grace: self.shutdown_grace,
             drain_delay: self.drain_delay,
@@ -421,6 +461,48 @@ impl Settings {
 }
 
 impl Settings {
+    /// Checks that the cards say who may call as the server does it.
+    fn check_security(&self) -> Result<(), ConfigError> {
+        let mut cards = vec![&self.card];
+        if let ExtendedCard::Set(extended) = &self.extended_card {
+            extended.check()?;
+            cards.push(extended);
+        }
+        let is_open = self.extended_card_readers == ExtendedCardReaders::Anybody;
+        let Some(authenticator) = &self.authenticator else {
+            if !matches!(self.extended_card, ExtendedCard::Absent) && !is_open {
+                return Err(ConfigError::authentication(
+                    "an extended card is for callers that are known, and this server knows none: \
+                     call .authenticate(...), or let everybody read it with \
+                     .extended_card_readers(ExtendedCardReaders::Anybody)",
+                ));
+            }
+            return Ok(());
+        };
+        let declares = |card: &&&AgentCard| {
+            !card.security_schemes.is_empty() || !card.security_requirements.is_empty()
+        };
+        if let Some(card) = cards.iter().find(declares) {
+            return Err(ConfigError::authentication(format!(
+                "the card of {:?} has securitySchemes or securityRequirements, which come from \
+                 the authenticator; take them off the card",
+                card.name
+            )));
+        }
+        let security = authenticator.security();
+        let named = (security.requirements.iter()).flat_map(|needed| needed.schemes.keys());
+        for name in named {
+            if !security.schemes.contains_key(name) {
+                return Err(ConfigError::authentication(format!(
+                    "the authenticator requires the scheme {name:?}, which is not among those \
+                     that it declares: {:?}",
+                    security.schemes.keys().collect::<Vec<_>>()
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// As what the agent is served; says where the policy has no effect.
     fn served(&self, policy: UpstreamPartsPolicy) -> Result<Served, ConfigError> {
         let served = match (self.asking, self.agent.kind()) {
@@ -503,6 +585,17 @@ pub enum RepeatedMessages {
     /// what became of it, another one with that id is an error. An id is known as long as its task
     /// is kept.
     Recognised,
+}
+
+/// Who may read the extended card.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExtendedCardReaders {
+    /// Callers that [`ServerBuilder::authenticate`] lets in.
+    #[default]
+    Known,
+    /// Everybody whom the server answers, against section 13.3 of the specification: for where
+    /// something in front of the server has let callers in already.
+    Anybody,
 }
 
 /// Bytes that the name of a tenant has at most.

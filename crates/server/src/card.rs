@@ -9,6 +9,7 @@ use bytes::Bytes;
 use llamon_client::signing::SigningKey;
 use llamon_core::a2a::{AgentCard, AgentInterface, BINDING_GRPC, BINDING_JSONRPC, BINDING_REST};
 
+use crate::auth::Security;
 use crate::config_error::ConfigError;
 
 /// How long a client may use the card without asking again.
@@ -71,26 +72,29 @@ impl CardDocument {
 
 /// The card with what the server knows better than its author: what it serves, and, where the
 /// card names no interface, where.
-pub(crate) fn complete(
-    card: &AgentCard,
-    base_url: Option<&str>,
-    tenants: &[Arc<str>],
-    sends_push: bool,
-    grpc_target: Option<&str>,
-) -> Result<AgentCard, ConfigError> {
+pub(crate) fn complete(card: &AgentCard, facts: &Facts<'_>) -> Result<AgentCard, ConfigError> {
     let mut card = card.clone();
     card.capabilities.streaming = true;
-    card.capabilities.push_notifications = sends_push;
-    card.capabilities.extended_agent_card = false;
+    card.capabilities.push_notifications = facts.sends_push;
+    card.capabilities.extended_agent_card = facts.extended;
+    if let Some(security) = &facts.security {
+        card.security_schemes.clone_from(&security.schemes);
+        card.security_requirements
+            .clone_from(&security.requirements);
+    }
     if card.supported_interfaces.is_empty() {
-        let base_url = base_url.ok_or_else(ConfigError::no_url)?;
+        let base_url = facts.base_url.ok_or_else(ConfigError::no_url)?;
         let places = [
             (Some(base_url), BINDING_JSONRPC),
             (Some(base_url), BINDING_REST),
-            (grpc_target, BINDING_GRPC),
+            (facts.grpc_target, BINDING_GRPC),
         ];
         let none = [Arc::from("")];
-        let tenants = if tenants.is_empty() { &none } else { tenants };
+        let tenants = if facts.tenants.is_empty() {
+            &none
+        } else {
+            facts.tenants
+        };
         for tenant in tenants {
             for (url, binding) in places {
                 let Some(url) = url else { continue };
@@ -120,6 +124,28 @@ pub(crate) fn sign(card: &mut AgentCard, keys: &[SigningKey]) -> Result<(), Conf
         card.signatures.extend(signatures);
     }
     Ok(())
+}
+
+/// What a server knows of itself that its card says.
+pub(crate) struct Facts<'a> {
+    pub(crate) base_url: Option<&'a str>,
+    /// The tenants that requests must name.
+    pub(crate) tenants: &'a [Arc<str>],
+    pub(crate) sends_push: bool,
+    pub(crate) grpc_target: Option<&'a str>,
+    /// Whether there is an extended card.
+    pub(crate) extended: bool,
+    /// What the authenticator says; `None` leaves to the card what something in front checks.
+    pub(crate) security: Option<Security>,
+}
+
+/// The card for callers that are known.
+pub(crate) enum ExtendedCard {
+    /// There is none, and the card says so.
+    Absent,
+    /// There is said to be one.
+    Unset,
+    Set(Box<AgentCard>),
 }
 
 /// When the running program was built, as its file says.

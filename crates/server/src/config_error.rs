@@ -25,6 +25,7 @@ enum Kind {
     Hitl,
     Push,
     Tenants,
+    Authentication,
 }
 
 impl ConfigError {
@@ -81,6 +82,15 @@ impl ConfigError {
     /// Whether a tenant has a name that it cannot have.
     pub fn is_tenants(&self) -> bool {
         self.kind == Kind::Tenants
+    }
+
+    /// Whether what the server says of authentication is not what it does.
+    pub fn is_authentication(&self) -> bool {
+        self.kind == Kind::Authentication
+    }
+
+    pub(crate) fn authentication(message: impl Into<String>) -> Self {
+        Self::new(Kind::Authentication, message)
     }
 
     pub(crate) fn tenants(message: impl Into<String>) -> Self {

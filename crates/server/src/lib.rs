@@ -56,8 +56,8 @@ pub use agent::{Agent, ErasedAgent, FunctionKind, InputsFunctionKind, IntoAgent,
 pub use agent_error::AgentError;
 pub use answer::{Answer, IntoAnswer};
 pub use builder::{
-    IDEMPOTENT_MESSAGES_URI, Provenance, Publication, RepeatedMessages, ServerBuilder,
-    create_server,
+    ExtendedCardReaders, IDEMPOTENT_MESSAGES_URI, Provenance, Publication, RepeatedMessages,
+    ServerBuilder, create_server,
 };
 #[doc(hidden)]
 pub use check::{is_function_agent as __is_function_agent, is_inputs_agent as __is_inputs_agent};

@@ -9,7 +9,7 @@ use llamon_core::a2a::AgentCard;
 use crate::auth::Authenticate;
 use crate::binding::gate::Gate;
 use crate::binding::{self, Service};
-use crate::card::{self, CardDocument};
+use crate::card::{self, CardDocument, ExtendedCard, Facts};
 use crate::config_error::ConfigError;
 #[cfg(feature = "grpc")]
 use crate::grpc::{Grpc, GrpcAt};
@@ -24,6 +24,7 @@ pub struct Server {
     pub(crate) public_url: Option<String>,
     pub(crate) authenticator: Option<Arc<dyn Authenticate>>,
     pub(crate) tenants: Vec<Arc<str>>,
+    pub(crate) extended_card: ExtendedCard,
     pub(crate) handler: Arc<Handler>,
     pub(crate) shutdown_grace: Duration,
     pub(crate) drain_delay: Duration,
@@ -108,17 +109,29 @@ impl Server {
             None => &*self.tenants,
         };
         let sends_push = self.handler.sends_push();
-        let mut card = card::complete(
-            &self.card,
-            base_url.as_deref(),
+        let facts = Facts {
+            base_url: base_url.as_deref(),
             tenants,
             sends_push,
-            grpc_target.as_deref(),
-        )?;
+            grpc_target: grpc_target.as_deref(),
+            extended: !matches!(self.extended_card, ExtendedCard::Absent),
+            security: self.authenticator.as_ref().map(|known| known.security()),
+        };
+        let mut card = card::complete(&self.card, &facts)?;
         card::sign(&mut card, &self.card_keys)?;
+        let extended = match &self.extended_card {
+            ExtendedCard::Set(extended) => {
+                let mut extended = card::complete(extended, &facts)?;
+                card::sign(&mut extended, &self.card_keys)?;
+                ExtendedCard::Set(Box::new(extended))
+            }
+            ExtendedCard::Unset => ExtendedCard::Unset,
+            ExtendedCard::Absent => ExtendedCard::Absent,
+        };
         let extensions = card.capabilities.extensions.iter();
         let service = Arc::new(Service {
             card: CardDocument::new(&card)?,
+            extended,
             gate: Gate {
                 extensions: extensions.map(Into::into).collect(),
                 authenticator: self.authenticator,

@@ -103,3 +103,42 @@ async fn an_extension_that_no_header_can_name_ends_the_configuration() {
         assert!(error.to_string().contains(word), "{error}");
     }
 }
+
+async fn marking(turn: Turn) -> Result<&'static str, AgentError> {
+    let unknown = turn.use_extension("urn:example:unknown");
+    assert!(
+        unknown
+            .expect_err("an unknown one")
+            .to_string()
+            .contains("ServerBuilder::extension")
+    );
+    turn.status("before").await?;
+    turn.use_extension(OPTIONAL)?;
+    turn.use_extension(OPTIONAL)?;
+    turn.status("after").await?;
+    turn.artifact("report").emit("a report").await?;
+    Ok("the answer")
+}
+
+#[tokio::test]
+async fn what_the_agent_sends_names_the_extensions_that_it_says_it_uses() {
+    let builder = create_server(card("agent"), marking)
+        .extension(AgentExtension::new(OPTIONAL, "For tests."));
+    let server = start(builder).await;
+    for peer in WIRES.map(|wire| Peer::new(server.url(), wire)) {
+        let (id, events) = peer.begin(&Say::text("go")).await;
+        let marks: Vec<usize> = (events.rest().await.iter())
+            .filter_map(|event| {
+                let said = event.find("statusUpdate.status.message");
+                said.or_else(|| event.find("artifactUpdate.artifact"))
+            })
+            .map(|said| said.list("extensions").len())
+            .collect();
+        assert_eq!(marks, [0, 1, 1, 1]);
+        let task = peer.get(&id).await;
+        for artifact in task.list("artifacts") {
+            let extensions = artifact.at("extensions");
+            assert_eq!(extensions.text(), format!("[\"{OPTIONAL}\"]"));
+        }
+    }
+}

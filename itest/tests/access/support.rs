@@ -1,7 +1,8 @@
 //! Callers, and every operation as each binding has it.
 
 use futures_util::future::BoxFuture;
-use llamon_agent::server::auth::{Authenticate, Identity, Refusal, RequestHead};
+use llamon_agent::a2a::SecurityScheme;
+use llamon_agent::server::auth::{Authenticate, Identity, Refusal, RequestHead, Security};
 use llamon_itest::http::Request;
 use llamon_itest::raw::token;
 use llamon_itest::wire::{Wire, envelope};
@@ -31,6 +32,10 @@ impl Authenticate for Names {
                 }),
             }
         })
+    }
+
+    fn security(&self) -> Security {
+        Security::one("name", SecurityScheme::http("Name"))
     }
 }
 

@@ -15,7 +15,7 @@ use llamon_core::json::{ReadError, ReadErrorKind, Reader, Seen, check_syntax};
 use super::push::{PushCall, PushMethod};
 use super::{Service, body, http, sse};
 use crate::call::Call;
-use crate::handler::{Handler, no_extended_card};
+use crate::handler::Handler;
 use crate::push::push_not_supported;
 use crate::view;
 
@@ -52,17 +52,13 @@ pub(super) async fn call(
             Ok((call, operation))
         });
     match entered {
-        Ok((call, operation)) => run(&service.handler, &call, &request.id, operation).await,
+        Ok((call, operation)) => run(&service, &call, &request.id, operation).await,
         Err(error) => failure(&request.id, &error),
     }
 }
 
-async fn run(
-    handler: &Arc<Handler>,
-    call: &Call,
-    id: &str,
-    operation: Operation,
-) -> Response<Body> {
+async fn run(service: &Service, call: &Call, id: &str, operation: Operation) -> Response<Body> {
+    let handler = &service.handler;
     let scope = &call.scope;
     match operation {
         Operation::Send(request) => {
@@ -97,7 +93,10 @@ async fn run(
             Ok(result) => success(id, |out| out.push_str(&result)),
             Err(error) => failure(id, &error),
         },
-        Operation::ExtendedCard(_) => failure(id, &no_extended_card()),
+        Operation::ExtendedCard(_) => match service.extended_card_json(call) {
+            Ok(card) => success(id, |out| out.push_str(&card)),
+            Err(error) => failure(id, &error),
+        },
     }
 }
 

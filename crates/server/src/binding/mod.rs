@@ -19,9 +19,10 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::routing::{any, get, post};
-use llamon_core::a2a::EXTENSIONS_HEADER;
+use llamon_core::a2a::{A2aError, AgentCard, EXTENSIONS_HEADER, ErrorCode};
 
-use crate::card::CardDocument;
+use crate::call::Call;
+use crate::card::{CardDocument, ExtendedCard};
 use crate::handler::Handler;
 use gate::Gate;
 
@@ -33,6 +34,38 @@ pub(crate) struct Service {
     pub(crate) handler: Arc<Handler>,
     pub(crate) card: CardDocument,
     pub(crate) gate: Gate,
+    pub(crate) extended: ExtendedCard,
+}
+
+impl Service {
+    /// GetExtendedAgentCard (section 3.1.11), for a call that was let in.
+    ///
+    /// # Errors
+    /// UnsupportedOperation where the card does not declare it, ExtendedAgentCardNotConfigured
+    /// where it declares what is not there.
+    fn extended_card(&self, _call: &Call) -> Result<&AgentCard, A2aError> {
+        match &self.extended {
+            ExtendedCard::Set(card) => Ok(card),
+            ExtendedCard::Unset => Err(A2aError::new(
+                ErrorCode::ExtendedAgentCardNotConfigured,
+                "this agent's extended card is not configured; its card is at \
+                 /.well-known/agent-card.json",
+            )),
+            ExtendedCard::Absent => Err(A2aError::new(
+                ErrorCode::UnsupportedOperation,
+                "this agent has no extended card; its card is at /.well-known/agent-card.json",
+            )),
+        }
+    }
+
+    /// The same as JSON.
+    fn extended_card_json(&self, call: &Call) -> Result<String, A2aError> {
+        let json = serde_json::to_string(self.extended_card(call)?);
+        json.map_err(|error| {
+            tracing::error!(%error, "the extended card cannot be written");
+            A2aError::internal()
+        })
+    }
 }
 
 /// The routes of one agent under `prefix`, which is empty or begins with a slash.

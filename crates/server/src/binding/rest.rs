@@ -19,7 +19,6 @@ use super::http::Head;
 use super::push::PushCall;
 use super::{Service, body, http, sse};
 use crate::call::Call;
-use crate::handler::no_extended_card;
 use crate::push::push_not_supported;
 use crate::view;
 
@@ -223,8 +222,16 @@ async fn run_push(service: &Service, head: Head, parameters: Parameters, push: P
 pub(super) async fn extended_card(State(service): State<Arc<Service>>, head: Head) -> Reply {
     let parameters = parameters(&service, &head)?;
     let tenant = tenant_in_query(&head.uri)?;
-    head.enter(&service.gate, parameters, tenant.as_deref())?;
-    Err(no_extended_card().into())
+    let call = head.enter(&service.gate, parameters, tenant.as_deref())?;
+    let card = service.extended_card_json(&call)?;
+    let mut response = success(|out| out.push_str(&card));
+    // It is for this caller, who may keep it for a while (section 13.3).
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static("private, max-age=300"),
+    );
+    Ok(response)
 }
 
 /// A path that exists, with a method that it does not take.

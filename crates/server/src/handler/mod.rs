@@ -353,14 +353,6 @@ impl Handler {
     }
 }
 
-/// GetExtendedAgentCard, which this server has not.
-pub(crate) fn no_extended_card() -> A2aError {
-    A2aError::new(
-        ErrorCode::UnsupportedOperation,
-        "this agent has no extended card; its card is at /.well-known/agent-card.json",
-    )
-}
-
 fn new_id() -> Arc<str> {
     let mut buffer = uuid::Uuid::encode_buffer();
     Arc::from(&*uuid::Uuid::new_v4().hyphenated().encode_lower(&mut buffer))

@@ -66,7 +66,7 @@ impl ArtifactWriter {
         let mut update = ArtifactUpdate::new(
             Arc::clone(&turn.0.begin.task_id),
             Arc::clone(&turn.0.begin.context_id),
-            artifact,
+            turn.marked(artifact),
         );
         update.append = append;
         turn.write(output, StreamEvent::Artifact(update)).await

@@ -9,7 +9,7 @@ mod memory;
 mod output;
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use llamon_core::a2a::{Artifact, ArtifactUpdate, Message, Role, StreamEvent, Task, TaskState};
 use llamon_core::contracts::{self, InputMiss, OnMissing, SelectedInputs};
@@ -55,6 +55,8 @@ struct Inner {
     inputs: OnceLock<SelectedInputs>,
     output: Mutex<Output>,
     asking: Option<Asking>,
+    /// URIs of the extensions that the agent's output uses.
+    used: std::sync::Mutex<Vec<String>>,
 }
 
 impl Turn {
@@ -83,6 +85,7 @@ impl Turn {
             inputs: OnceLock::new(),
             output: Mutex::new(output),
             asking,
+            used: std::sync::Mutex::default(),
         }))
     }
 
@@ -125,6 +128,31 @@ impl Turn {
     /// Whether the A2A extension of this URI is active in this turn.
     pub fn has_extension(&self, uri: &str) -> bool {
         self.extensions().any(|active| active == uri)
+    }
+
+    /// Names an extension on the artifacts and messages that the turn sends from now on (field
+    /// `extensions`, section 4.6.2). To be called before the first output that uses it.
+    ///
+    /// # Errors
+    /// When the agent's card does not have the extension: a client could not know it.
+    pub fn use_extension(&self, uri: &str) -> Result<(), AgentError> {
+        if !self.0.shared.extensions.iter().any(|known| known == uri) {
+            return Err(AgentError::public(format!(
+                "the extension {uri:?} is not on the agent's card; declare it with \
+                 ServerBuilder::extension"
+            )));
+        }
+        let mut used = self.0.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if !used.iter().any(|known| known == uri) {
+            used.push(uri.to_owned());
+        }
+        Ok(())
+    }
+
+    /// The extensions that output names.
+    fn used(&self) -> Vec<String> {
+        let used = self.0.used.lock();
+        used.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The media types that the client says it takes; empty is all. It is a wish: an answer in
@@ -447,7 +475,7 @@ impl Turn {
         let mut update = ArtifactUpdate::new(
             Arc::clone(&self.0.begin.task_id),
             Arc::clone(&self.0.begin.context_id),
-            Artifact::new(id, chunk.parts),
+            self.marked(Artifact::new(id, chunk.parts)),
         );
         update.append = chunk.append;
         update.last_chunk = chunk.last;
@@ -457,11 +485,26 @@ impl Turn {
     fn status_event(&self, state: TaskState, message: Option<Payload>) -> StreamEvent {
         let begin = &self.0.begin;
         let shared = &self.0.shared;
-        shared.status_event(&begin.task_id, &begin.context_id, state, message)
+        let mut event = shared.status_event(&begin.task_id, &begin.context_id, state, message);
+        if let StreamEvent::Status(update) = &mut event
+            && let Some(message) = &mut update.status.message
+        {
+            message.extensions = self.used();
+        }
+        event
     }
 
     fn agent_message(&self, parts: Vec<Part>) -> Message {
-        agent_message(&self.0.begin.task_id, &self.0.begin.context_id, parts)
+        let begin = &self.0.begin;
+        let mut message = agent_message(&begin.task_id, &begin.context_id, parts);
+        message.extensions = self.used();
+        message
+    }
+
+    /// The artifact with the extensions that it uses.
+    fn marked(&self, mut artifact: Artifact) -> Artifact {
+        artifact.extensions = self.used();
+        artifact
     }
 }
 

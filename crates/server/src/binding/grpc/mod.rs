@@ -19,7 +19,6 @@ use tokio::time::Instant;
 use tonic::Status;
 
 use super::{Service, http};
-use crate::handler::no_extended_card;
 use crate::push::push_not_supported;
 use crate::view;
 use answer::{stream, unary};
@@ -130,8 +129,9 @@ async fn run(
         }
         Method::GetExtendedAgentCard => {
             let request = read::<wire::GetExtendedAgentCardRequest>(body, max).await?;
-            enter(&Some(request.tenant).filter(|tenant| !tenant.is_empty()))?;
-            Err(no_extended_card().into())
+            let call = enter(&Some(request.tenant).filter(|tenant| !tenant.is_empty()))?;
+            let card = to_wire::agent_card(service.extended_card(&call)?);
+            unary(formed(card, None)?)
         }
         _ if !handler.sends_push() => Err(push_not_supported().into()),
         Method::CreateTaskPushNotificationConfig => {
