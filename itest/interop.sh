@@ -7,6 +7,7 @@
 
 AGENT=""
 AGENT_ARGUMENTS=()
+BINDINGS=(JSONRPC HTTP+JSON)
 
 interop_build() {
     say "cargo build interop-agent, interop-client"
@@ -64,12 +65,13 @@ their_client() {
     fail "their client failed ($status)"
 }
 
-# Our client against the peer's server: FILE COMMAND..., where the file has what the peer is known to do otherwise.
+# Our client against the peer's server over BINDINGS: FILE COMMAND..., where the file has what the peer is known to do otherwise.
 our_client() {
-    local differs="$1" status=0
+    local differs="$1" status=0 binding over=()
     shift
+    for binding in "${BINDINGS[@]}"; do over+=(--binding "$binding"); done
     say "their server: ${*##*/}"
-    on_loopback "$TARGET/debug/interop-client" --expect "$differs" "$@" 2>"$LOGS/their-server.log" || status=$?
+    on_loopback "$TARGET/debug/interop-client" --expect "$differs" "${over[@]}" "$@" 2>"$LOGS/their-server.log" || status=$?
     [[ $status -ne 0 ]] || return 0
     say "their server said"
     tail -n 60 "$LOGS/their-server.log"

@@ -42,4 +42,5 @@ node_env() {
 node_env
 interop_build
 their_client node "$PLACE/check.mjs"
+BINDINGS+=(GRPC)
 our_client "$HERE/differs.txt" node "$PLACE/server.mjs"

@@ -19,7 +19,7 @@ use std::pin::Pin;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use llamon_agent::client::{Binding, Client};
+use llamon_agent::client::{Binding, Client, ClientError};
 use llamon_itest::process::Process;
 
 use expected::Expected;
@@ -66,12 +66,8 @@ async fn run() -> Result<usize, String> {
     let process = Process::of(Command::new(program).args(rest));
     let (mut passed, mut failed) = (0, 0);
     for binding in &arguments.bindings {
-        let client = Client::builder()
-            .binding(*binding)
-            .timeout(Duration::from_secs(30))
-            .discover(process.url())
-            .await
-            .map_err(|error| format!("{binding}: {error}"))?;
+        let client = client(process.url(), *binding).await;
+        let client = client.map_err(|error| format!("{binding}: {error}"))?;
         let peer = Peer { client };
         for (name, check) in CHECKS {
             let began = Instant::now();
@@ -97,6 +93,18 @@ async fn run() -> Result<usize, String> {
     Ok(failed)
 }
 
+/// A peer's gRPC has a port of its own, so it is named as one to trust.
+async fn client(url: &str, binding: Binding) -> Result<Client, ClientError> {
+    let builder = || Client::builder().timeout(Duration::from_secs(30));
+    let found = builder().discover(url).await?;
+    let interfaces = found.card().supported_interfaces.iter();
+    let grpc = interfaces.filter(|interface| interface.protocol_binding == Binding::Grpc.as_str());
+    let named = grpc.fold(builder().binding(binding), |builder, interface| {
+        builder.trust_origin(format!("http://{}", interface.url))
+    });
+    named.discover(url).await
+}
+
 struct Arguments {
     expect: Option<String>,
     bindings: Vec<Binding>,
@@ -115,7 +123,7 @@ impl Arguments {
                 "--expect" => arguments.expect = Some(given.next().ok_or("--expect needs a file")?),
                 "--binding" => {
                     let name = given.next().ok_or("--binding needs a name")?;
-                    let known = [Binding::JsonRpc, Binding::Rest];
+                    let known = [Binding::JsonRpc, Binding::Rest, Binding::Grpc];
                     let binding = known.into_iter().find(|known| known.as_str() == name);
                     let binding = binding.ok_or(format!("no binding is called {name:?}"))?;
                     arguments.bindings.push(binding);
