@@ -22,4 +22,5 @@ PREFER="python3"
 python_env
 interop_build
 their_client "$VENV/bin/python" "$HERE/check.py"
+BINDINGS+=(GRPC)
 our_client "$HERE/differs.txt" "$VENV/bin/python" "$HERE/server.py"

@@ -1,12 +1,13 @@
-"""An agent on the official Python SDK's server, over JSON-RPC and HTTP+JSON, for our client.
+"""An agent on the official Python SDK's server, over JSON-RPC, HTTP+JSON and gRPC, for our client.
 
-It does what `interop-agent` does: what is asked for is in the message's text. Prints `READY URL` once it listens on a
-free port of loopback, and runs until it is stopped.
+It does what `interop-agent` does: what is asked for is in the message's text. Prints `READY URL` once it listens on
+free ports of loopback, and runs until it is stopped.
 """
 
 import asyncio
 import socket
 
+import grpc
 import httpx
 import uvicorn
 from starlette.applications import Starlette
@@ -19,7 +20,7 @@ from a2a.helpers.proto_helpers import (
     new_text_part,
 )
 from a2a.server.agent_execution import AgentExecutor
-from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.request_handlers import DefaultRequestHandler, GrpcHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
 from a2a.server.tasks import (
     BasePushNotificationSender,
@@ -28,8 +29,10 @@ from a2a.server.tasks import (
     TaskUpdater,
 )
 from a2a.types.a2a_pb2 import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Role
+from a2a.types.a2a_pb2_grpc import add_A2AServiceServicer_to_server
 
 BURST = 1_000
+GRPC_MESSAGES = [(f"grpc.max_{way}_message_length", 32 << 20) for way in ("send", "receive")]
 
 
 class Interop(AgentExecutor):
@@ -84,15 +87,19 @@ def say(text):
     return new_message([new_text_part(text)], role=Role.ROLE_AGENT)
 
 
-def card(url):
-    def interface(binding, path):
-        return AgentInterface(url=f"{url}{path}", protocol_binding=binding, protocol_version="1.0")
+def card(url, grpc_target):
+    def interface(binding, at):
+        return AgentInterface(url=at, protocol_binding=binding, protocol_version="1.0")
 
     return AgentCard(
         name="interop",
         description="Does what the query says",
         version="1.0.0",
-        supported_interfaces=[interface("JSONRPC", "/rpc"), interface("HTTP+JSON", "/rest")],
+        supported_interfaces=[
+            interface("JSONRPC", f"{url}/rpc"),
+            interface("HTTP+JSON", f"{url}/rest"),
+            interface("GRPC", grpc_target),
+        ],
         capabilities=AgentCapabilities(streaming=True, push_notifications=True),
         default_input_modes=["text/plain"],
         default_output_modes=["text/plain"],
@@ -103,21 +110,25 @@ def card(url):
 async def main():
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    rpc = grpc.aio.server(options=GRPC_MESSAGES)
+    served = card(url, f"127.0.0.1:{rpc.add_insecure_port('127.0.0.1:0')}")
     receivers = InMemoryPushNotificationConfigStore()
     async with httpx.AsyncClient(trust_env=False) as http:
         handler = DefaultRequestHandler(
             agent_executor=Interop(),
             task_store=InMemoryTaskStore(),
-            agent_card=card(url),
+            agent_card=served,
             push_config_store=receivers,
             push_sender=BasePushNotificationSender(http, receivers),
         )
         routes = [
-            *create_agent_card_routes(card(url)),
+            *create_agent_card_routes(served),
             *create_jsonrpc_routes(handler, rpc_url="/rpc"),
             *create_rest_routes(handler, path_prefix="/rest"),
         ]
         server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes), log_level="warning"))
+        add_A2AServiceServicer_to_server(GrpcHandler(handler), rpc)
+        await rpc.start()
         print(f"READY {url}/", flush=True)
         await server.serve(sockets=[listener])
 
