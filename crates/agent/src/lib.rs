@@ -139,6 +139,14 @@ pub mod guide {
     #[doc = include_str!("../../../docs/guide/input-contracts.md")]
     pub mod input_contracts {}
 
+    /// Calling agents: which interface, as whom, over connections that break.
+    #[doc = include_str!("../../../docs/guide/calling-agents.md")]
+    pub mod calling_agents {}
+
+    /// 에이전트 호출하기.
+    #[doc = include_str!("../../../docs/guide/calling-agents.ko.md")]
+    pub mod calling_agents_ko {}
+
     /// Tasks that survive a crash and a restart.
     #[cfg(feature = "sqlite")]
     #[doc = include_str!("../../../docs/guide/durable-tasks.md")]
