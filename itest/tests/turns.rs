@@ -314,3 +314,31 @@ async fn with_first_output_a_task_that_is_answered_at_once_is_seen_at_once() {
         assert_eq!(canceled.string("status.state"), "TASK_STATE_CANCELED");
     }
 }
+
+#[tokio::test]
+async fn the_last_status_says_what_the_agent_wants_it_to_say_if_the_task_completes() {
+    let agent = async |turn: Turn| {
+        turn.closing_status("first").await?;
+        turn.closing_status("two rows were written").await?;
+        match turn.query() {
+            "fail" => Err(AgentError::public("broken")),
+            "ask" => Ok(Answer::input_required("which?")?),
+            _ => Ok(Answer::completed("done")?),
+        }
+    };
+    let server = start(create_server(card("agent"), agent)).await;
+    for (query, said, text) in [
+        ("go", "two rows were written", "done"),
+        ("fail", "broken", ""),
+        ("ask", "which?", ""),
+    ] {
+        for peer in peers(server.url()) {
+            let task = peer.send(&Say::text(query)).await;
+            assert_eq!(task.string("status.message.parts.0.text"), said);
+            let artifact = task
+                .find("artifacts.0.parts.0")
+                .map(|part| part.string("text"));
+            assert_eq!(artifact.unwrap_or_default(), text, "{query}");
+        }
+    }
+}

@@ -16,11 +16,12 @@ use crate::auth::Authenticate;
 use crate::backend::{Backend, Durability, MemoryBackend};
 use crate::card::ExtendedCard;
 use crate::clock::Clock;
+use crate::compat::Compat;
 use crate::config_error::ConfigError;
 use crate::engine::{Engine, Execution};
 #[cfg(feature = "grpc")]
 use crate::grpc::{Grpc, GrpcAt};
-use crate::handler::{Handler, TaskVisibility};
+use crate::handler::{Handler, Streaming, TaskVisibility};
 use crate::hitl::Asking;
 use crate::push::{PushEngine, PushNotifications};
 use crate::server::Server;
@@ -79,6 +80,8 @@ pub fn create_server<M, A: IntoAgent<M>>(card: AgentCard, agent: A) -> ServerBui
         question_expiry: None,
         push: None,
         card_keys: Vec::new(),
+        streaming: Streaming::default(),
+        compat: Compat::default(),
         #[cfg(feature = "grpc")]
         grpc: None,
         #[cfg(feature = "grpc")]
@@ -125,6 +128,8 @@ struct Settings {
     question_expiry: Option<Duration>,
     push: Option<PushNotifications>,
     card_keys: Vec<SigningKey>,
+    streaming: Streaming,
+    compat: Compat,
     #[cfg(feature = "grpc")]
     grpc: Option<GrpcAt>,
     #[cfg(feature = "grpc")]
@@ -266,6 +271,19 @@ impl<M> ServerBuilder<M> {
     /// refuses everything that has to do with them.
     pub fn push_notifications(mut self, options: PushNotifications) -> Self {
         self.settings.push = Some(options);
+        self
+    }
+
+    /// Whether answers can be streamed, and tasks subscribed to. Default: they can.
+    pub fn streaming(mut self, streaming: Streaming) -> Self {
+        self.settings.streaming = streaming;
+        self
+    }
+
+    /// In whose forms the server answers where editions of A2A 1.0 differ. Default: the present
+    /// one's.
+    pub fn compat(mut self, compat: Compat) -> Self {
+        self.settings.compat = compat;
         self
     }
 
@@ -451,7 +469,14 @@ impl Settings {
             authenticator: self.authenticator,
             tenants: self.tenants,
             extended_card: self.extended_card,
-            handler: Arc::new(Handler::new(engine, shared, self.visibility, push)),
+            handler: Arc::new(Handler::new(
+                engine,
+                shared,
+                self.visibility,
+                self.streaming,
+                push,
+            )),
+            compat: self.compat,
             shutdown_grace: self.shutdown_grace,
             drain_delay: self.drain_delay,
             #[cfg(feature = "grpc")]

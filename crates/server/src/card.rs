@@ -11,6 +11,7 @@ use llamon_core::a2a::{AgentCard, AgentInterface, BINDING_GRPC, BINDING_JSONRPC,
 
 use crate::auth::Security;
 use crate::config_error::ConfigError;
+use crate::handler::Streaming;
 
 /// How long a client may use the card without asking again.
 const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("public, max-age=300");
@@ -74,7 +75,7 @@ impl CardDocument {
 /// card names no interface, where.
 pub(crate) fn complete(card: &AgentCard, facts: &Facts<'_>) -> Result<AgentCard, ConfigError> {
     let mut card = card.clone();
-    card.capabilities.streaming = true;
+    card.capabilities.streaming = facts.streaming == Streaming::On;
     card.capabilities.push_notifications = facts.sends_push;
     card.capabilities.extended_agent_card = facts.extended;
     if let Some(security) = &facts.security {
@@ -131,6 +132,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) base_url: Option<&'a str>,
     /// The tenants that requests must name.
     pub(crate) tenants: &'a [Arc<str>],
+    pub(crate) streaming: Streaming,
     pub(crate) sends_push: bool,
     pub(crate) grpc_target: Option<&'a str>,
     /// Whether there is an extended card.

@@ -35,6 +35,7 @@ mod call;
 mod card;
 mod check;
 mod clock;
+mod compat;
 mod composer;
 mod config_error;
 mod engine;
@@ -62,11 +63,12 @@ pub use builder::{
 #[doc(hidden)]
 pub use check::{is_function_agent as __is_function_agent, is_inputs_agent as __is_inputs_agent};
 pub use clock::Clock;
+pub use compat::Compat;
 pub use config_error::ConfigError;
 pub use engine::Execution;
 #[cfg(feature = "grpc")]
 pub use grpc::GrpcAt;
-pub use handler::TaskVisibility;
+pub use handler::{Streaming, TaskVisibility};
 pub use host::{AgentHost, BoundHost};
 pub use push::PushNotifications;
 pub use scope::Scope;

@@ -10,6 +10,7 @@ use crate::auth::Authenticate;
 use crate::binding::gate::Gate;
 use crate::binding::{self, Service};
 use crate::card::{self, CardDocument, ExtendedCard, Facts};
+use crate::compat::Compat;
 use crate::config_error::ConfigError;
 #[cfg(feature = "grpc")]
 use crate::grpc::{Grpc, GrpcAt};
@@ -26,6 +27,7 @@ pub struct Server {
     pub(crate) tenants: Vec<Arc<str>>,
     pub(crate) extended_card: ExtendedCard,
     pub(crate) handler: Arc<Handler>,
+    pub(crate) compat: Compat,
     pub(crate) shutdown_grace: Duration,
     pub(crate) drain_delay: Duration,
     #[cfg(feature = "grpc")]
@@ -112,6 +114,7 @@ impl Server {
         let facts = Facts {
             base_url: base_url.as_deref(),
             tenants,
+            streaming: self.handler.streaming(),
             sends_push,
             grpc_target: grpc_target.as_deref(),
             extended: !matches!(self.extended_card, ExtendedCard::Absent),
@@ -140,11 +143,12 @@ impl Server {
             handler: self.handler,
         });
         let router = binding::router(prefix, Arc::clone(&service));
+        let router = self.compat.apply(router);
         #[cfg(feature = "grpc")]
         let (router, grpc) = match self.grpc {
             None => (router, None),
             Some(grpc) => {
-                let routes = binding::grpc_router(service);
+                let routes = self.compat.apply(binding::grpc_router(service));
                 match grpc.at {
                     GrpcAt::SamePort => (router.merge(routes), None),
                     GrpcAt::Address(_) => (router, Some(routes)),

@@ -240,8 +240,13 @@ impl A2aError {
 
     /// Appends the error as the REST binding's body.
     pub fn write_rest(&self, out: &mut String) {
+        self.write_rest_as(self.code.http(), out);
+    }
+
+    /// The same for a response with another HTTP status than the specification's.
+    pub fn write_rest_as(&self, http_status: u16, out: &mut String) {
         out.push_str("{\"error\":{\"code\":");
-        out.push_str(&self.code.http().to_string());
+        out.push_str(&http_status.to_string());
         super::push_string_field(out, "status", self.code.status());
         super::push_string_field(out, "message", &self.message);
         out.push_str(",\"details\":[");

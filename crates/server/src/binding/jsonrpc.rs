@@ -39,11 +39,13 @@ pub(super) async fn call(
         Ok(source) => source,
         Err(error) => return failure("null", &error),
     };
+    // What does not say that it is JSON need not be JSON.
+    let typed = body::check_media_type(&headers);
     let request = match read(&source, &service.handler) {
         Ok(request) => request,
-        Err((id, error)) => return failure(&id, &error),
+        Err((id, error)) => return failure(&id, &typed.err().unwrap_or(error)),
     };
-    let entered = body::check_media_type(&headers)
+    let entered = typed
         .and_then(|()| http::parameters(&service.gate, &headers, &uri))
         .and_then(|parameters| {
             let operation = request.operation?;

@@ -19,6 +19,7 @@ use super::http::Head;
 use super::push::PushCall;
 use super::{Service, body, http, sse};
 use crate::call::Call;
+use crate::compat::Said;
 use crate::push::push_not_supported;
 use crate::view;
 
@@ -277,6 +278,7 @@ fn failure(error: &A2aError) -> Response<Body> {
     let mut out = String::new();
     error.write_rest(&mut out);
     let mut response = super::response(error.code().http(), MEDIA_TYPE, out);
+    response.extensions_mut().insert(Said(error.clone()));
     if error.is_temporary() {
         response
             .headers_mut()

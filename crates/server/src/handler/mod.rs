@@ -46,11 +46,22 @@ pub enum TaskVisibility {
     WithFirstOutput,
 }
 
+/// Whether a server streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Streaming {
+    /// SendStreamingMessage and SubscribeToTask are served.
+    #[default]
+    On,
+    /// They are UnsupportedOperation, and the card says so (section 3.3.4).
+    Off,
+}
+
 /// Serves the operations of one agent.
 pub(crate) struct Handler {
     engine: Arc<Engine>,
     shared: Arc<Shared>,
     visibility: TaskVisibility,
+    streaming: Streaming,
     /// Fires when the streams that are still open are to end.
     closing: CancellationToken,
     retired: AtomicBool,
@@ -62,12 +73,14 @@ impl Handler {
         engine: Arc<Engine>,
         shared: Arc<Shared>,
         visibility: TaskVisibility,
+        streaming: Streaming,
         push: Option<PushEngine>,
     ) -> Self {
         Self {
             engine,
             shared,
             visibility,
+            streaming,
             closing: CancellationToken::new(),
             retired: AtomicBool::new(false),
             push,
@@ -147,6 +160,7 @@ impl Handler {
         call: &Call,
         request: SendMessageRequest,
     ) -> Result<EventFeed, A2aError> {
+        check_streams(self.streaming)?;
         match self.begin(call, request, Reply::Stream).await? {
             Begun::Followed {
                 task,
@@ -261,6 +275,7 @@ impl Handler {
         scope: &Scope,
         request: &TaskRequest,
     ) -> Result<EventFeed, A2aError> {
+        check_streams(self.streaming)?;
         // Hidden tasks are followed by their sender only.
         self.get(scope, request).await?;
         let (task, cursor) = self
@@ -327,6 +342,10 @@ impl Handler {
         self.push.as_ref()
     }
 
+    pub(crate) fn streaming(&self) -> Streaming {
+        self.streaming
+    }
+
     pub(crate) fn sends_push(&self) -> bool {
         self.push.is_some()
     }
@@ -350,6 +369,16 @@ impl Handler {
             Ok(()) | Err(StoreError::Conflict | StoreError::Terminal) => Ok(()),
             Err(error) => Err(to_a2a(error)),
         }
+    }
+}
+
+fn check_streams(streaming: Streaming) -> Result<(), A2aError> {
+    match streaming {
+        Streaming::On => Ok(()),
+        Streaming::Off => Err(A2aError::new(
+            ErrorCode::UnsupportedOperation,
+            "this agent does not stream, as its card says; use SendMessage and GetTask",
+        )),
     }
 }
 

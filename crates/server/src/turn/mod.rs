@@ -262,6 +262,24 @@ impl Turn {
         self.write(output, event).await
     }
 
+    /// Says something with the status that completes the task. It is part of the status, not of the
+    /// answer, and gone if the turn ends in another way. Said again, it replaces what was said
+    /// before.
+    ///
+    /// Cancel-safe.
+    ///
+    /// # Errors
+    /// When the turn has ended, and when the text exceeds a limit.
+    pub async fn closing_status(&self, text: impl AsRef<str>) -> Result<(), AgentError> {
+        let payload = Payload::new().with_text(text);
+        let mut output = self.0.output.lock().await;
+        output.check_open()?;
+        let bytes = checked_bytes(payload.parts(), &self.0.shared.limits);
+        output.note(bytes)?;
+        output.closing = Some(payload);
+        Ok(())
+    }
+
     /// Begins an artifact of its own beside the answer. It is not touched by the policy, and it
     /// exists once something is emitted to it.
     pub fn artifact(&self, name: impl Into<Arc<str>>) -> ArtifactWriter {
@@ -408,7 +426,7 @@ impl Turn {
         } else if !emitted {
             events.extend(self.without_leftover());
         }
-        events.push(self.status_event(TaskState::Completed, None));
+        events.push(self.status_event(TaskState::Completed, output.closing.take()));
         Ok(self.end(output, events).await?)
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use llamon_core::a2a::{EventGather, StreamEvent, TaskState};
-use llamon_core::{LimitExceeded, Limits};
+use llamon_core::{LimitExceeded, Limits, Payload};
 use tokio::sync::MutexGuard;
 use tokio::time::Instant;
 
@@ -44,6 +44,8 @@ pub(super) struct Output {
     /// Whether what is shown now was shown before the question that the turn continues from.
     pub(super) muted: bool,
     pub(super) ended: bool,
+    /// What the status that completes the task says.
+    pub(super) closing: Option<Payload>,
     waiting: EventGather,
     waiting_events: usize,
     stored_at: Option<Instant>,
@@ -66,6 +68,7 @@ impl Output {
             refused: None,
             muted: false,
             ended: false,
+            closing: None,
             waiting: EventGather::default(),
             waiting_events: 0,
             stored_at: None,

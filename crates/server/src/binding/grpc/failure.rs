@@ -1,9 +1,12 @@
+use axum::body::Body;
+use axum::http::Response;
 use llamon_core::a2a::{A2aError, ErrorCode};
 use llamon_core::json::ReadError;
 use llamon_grpc::status;
 use tonic::{Code, Status};
 
 use super::super::gate::Refused;
+use crate::compat::Said;
 
 /// An error on its way out.
 pub(super) enum Failure {
@@ -32,6 +35,18 @@ impl Failure {
                  url or raise the limit"
             ),
         ))
+    }
+
+    pub(super) fn into_response(self) -> Response<Body> {
+        let said = match &self {
+            Self::A2a(error) => Some(Said(error.clone())),
+            Self::Transport(_) => None,
+        };
+        let mut response = self.into_status().into_http();
+        if let Some(said) = said {
+            response.extensions_mut().insert(said);
+        }
+        response
     }
 
     pub(super) fn into_status(self) -> Status {

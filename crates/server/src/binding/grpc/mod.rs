@@ -61,7 +61,7 @@ async fn call(
             .unwrap_or_else(|_| Err(Failure::deadline())),
         None => answer.await,
     };
-    answer.unwrap_or_else(|failure| failure.into_status().into_http())
+    answer.unwrap_or_else(Failure::into_response)
 }
 
 /// Reads the request, calls the handler and writes its answer.
