@@ -16,6 +16,15 @@ lint:
 test *args:
     cargo test --workspace {{ args }}
 
+# the examples, a workspace of its own: clippy and tests
+examples:
+    cargo clippy --locked --manifest-path examples/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}" --workspace --all-targets -- -D warnings
+    cargo test --locked --manifest-path examples/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}" --workspace
+
+# the agent that the A2A compatibility kit drives (--profile full|nothing|required-extension, --compat-1-0-0)
+compat-agent *args:
+    cargo run --locked --manifest-path examples/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}" -p compat-agent -- {{ args }}
+
 # three agents on a real file, both policies side by side
 demo *args:
     cargo run --locked -p llamon -- demo {{ args }}
