@@ -7,14 +7,14 @@ use axum::http::Uri;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use llamon_client::signing::SigningKey;
-use llamon_core::a2a::{AgentCard, AgentExtension, CardError};
+use llamon_core::a2a::{AgentCard, AgentExtension, CardError, ProtocolVersion};
 use llamon_core::contracts::{self, InputContract, InputContracts};
 use llamon_core::{Limits, PolicyError, UpstreamPartsPolicy, provenance};
 
 use crate::agent::{AgentKind, ErasedAgent, IntoAgent};
 use crate::auth::Authenticate;
 use crate::backend::{Backend, Durability, MemoryBackend};
-use crate::card::ExtendedCard;
+use crate::card::{CardFields, ExtendedCard};
 use crate::clock::Clock;
 use crate::compat::Compat;
 use crate::config_error::ConfigError;
@@ -82,6 +82,8 @@ pub fn create_server<M, A: IntoAgent<M>>(card: AgentCard, agent: A) -> ServerBui
         card_keys: Vec::new(),
         streaming: Streaming::default(),
         compat: Compat::default(),
+        speaks_v03: false,
+        card_fields: CardFields::default(),
         #[cfg(feature = "grpc")]
         grpc: None,
         #[cfg(feature = "grpc")]
@@ -130,6 +132,8 @@ struct Settings {
     card_keys: Vec<SigningKey>,
     streaming: Streaming,
     compat: Compat,
+    speaks_v03: bool,
+    card_fields: CardFields,
     #[cfg(feature = "grpc")]
     grpc: Option<GrpcAt>,
     #[cfg(feature = "grpc")]
@@ -287,6 +291,23 @@ impl<M> ServerBuilder<M> {
         self
     }
 
+    /// Speaks another version of the protocol beside 1.0, on the same paths and with the same
+    /// tasks: a request that names no version, or 0.3, is then one of 0.3. The card names the
+    /// version's interfaces after those of 1.0, unless the card names its interfaces itself.
+    /// Default: only 1.0 is spoken.
+    ///
+    /// A client of 0.3 that reads the card needs [`ServerBuilder::card_fields`] as well.
+    pub fn also_speak(mut self, version: ProtocolVersion) -> Self {
+        self.settings.speaks_v03 |= version == ProtocolVersion::V0_3;
+        self
+    }
+
+    /// Whose fields the served card has. Default: those of 1.0.
+    pub fn card_fields(mut self, fields: CardFields) -> Self {
+        self.settings.card_fields = fields;
+        self
+    }
+
     /// Speaks gRPC as well, in plaintext. Default: it does not.
     #[cfg(feature = "grpc")]
     pub fn grpc(mut self, at: GrpcAt) -> Self {
@@ -373,6 +394,20 @@ impl Settings {
         self.card.check()?;
         for (index, interface) in self.card.supported_interfaces.iter().enumerate() {
             check_interface(index, &interface.url, &interface.protocol_binding)?;
+        }
+        if self.card_fields == CardFields::AlsoV0_3 && !self.card.security_schemes.is_empty() {
+            return Err(ConfigError::card(
+                "securitySchemes: A2A 1.0 and 0.3 have different things under this name, so a card \
+                 cannot have both; leave card_fields as it is, and give clients of 0.3 a card of \
+                 their own",
+            ));
+        }
+        let is_signed = !self.card_keys.is_empty() || !self.card.signatures.is_empty();
+        if self.card_fields == CardFields::AlsoV0_3 && is_signed {
+            return Err(ConfigError::card(
+                "the card is signed, and a signature does not cover the fields of A2A 0.3; leave \
+                 card_fields as it is, or the card unsigned",
+            ));
         }
         self.limits.check()?;
         if let Some(push) = &self.push {
@@ -479,6 +514,8 @@ impl Settings {
             compat: self.compat,
             shutdown_grace: self.shutdown_grace,
             drain_delay: self.drain_delay,
+            speaks_v03: self.speaks_v03,
+            card_fields: self.card_fields,
             #[cfg(feature = "grpc")]
             grpc,
         })

@@ -7,7 +7,9 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use bytes::Bytes;
 use llamon_client::signing::SigningKey;
-use llamon_core::a2a::{AgentCard, AgentInterface, BINDING_GRPC, BINDING_JSONRPC, BINDING_REST};
+use llamon_core::a2a::{
+    AgentCard, AgentInterface, BINDING_GRPC, BINDING_JSONRPC, BINDING_REST, ProtocolVersion, v03,
+};
 
 use crate::auth::Security;
 use crate::config_error::ConfigError;
@@ -15,6 +17,19 @@ use crate::handler::Streaming;
 
 /// How long a client may use the card without asking again.
 const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("public, max-age=300");
+
+/// Whose fields the served card has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CardFields {
+    /// Those of A2A 1.0.
+    #[default]
+    V1_0,
+    /// Those of 0.3 as well (`url`, `protocolVersion`, `preferredTransport`,
+    /// `additionalInterfaces`, `supportsAuthenticatedExtendedCard`), so that a client of 0.3 can
+    /// read the card.
+    AlsoV0_3,
+}
 
 /// A card's bytes with the headers that go with them. Everything in it comes from the card's
 /// content and from the build, nothing from the start of the process and nothing from the policy.
@@ -26,8 +41,14 @@ pub(crate) struct CardDocument {
 }
 
 impl CardDocument {
-    pub(crate) fn new(card: &AgentCard) -> Result<Self, ConfigError> {
-        let json = serde_json::to_vec(card).map_err(|error| {
+    pub(crate) fn new(card: &AgentCard, fields: CardFields) -> Result<Self, ConfigError> {
+        let json = match fields {
+            CardFields::V1_0 => serde_json::to_vec(card),
+            CardFields::AlsoV0_3 => {
+                v03::with_old_fields(card).and_then(|card| serde_json::to_vec(&card))
+            }
+        };
+        let json = json.map_err(|error| {
             ConfigError::card(format!("the agent card cannot be written as JSON: {error}"))
         })?;
         let etag = format!("\"{:016x}\"", fnv1a(&json));
@@ -104,6 +125,15 @@ pub(crate) fn complete(card: &AgentCard, facts: &Facts<'_>) -> Result<AgentCard,
                 card.supported_interfaces.push(interface);
             }
         }
+        if facts.speaks_v03 {
+            // After those of 1.0: a client that speaks both takes the first that it knows.
+            for binding in [BINDING_JSONRPC, BINDING_REST] {
+                let mut interface = AgentInterface::new(base_url, binding);
+                let version = ProtocolVersion::V0_3.as_str();
+                version.clone_into(&mut interface.protocol_version);
+                card.supported_interfaces.push(interface);
+            }
+        }
     }
     Ok(card)
 }
@@ -135,6 +165,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) streaming: Streaming,
     pub(crate) sends_push: bool,
     pub(crate) grpc_target: Option<&'a str>,
+    /// Whether A2A 0.3 is spoken beside 1.0.
+    pub(crate) speaks_v03: bool,
     /// Whether there is an extended card.
     pub(crate) extended: bool,
     /// What the authenticator says; `None` leaves to the card what something in front checks.

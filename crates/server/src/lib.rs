@@ -61,6 +61,7 @@ pub use builder::{
     ServerBuilder, create_server,
 };
 #[doc(hidden)]
+pub use card::CardFields;
 pub use check::{is_function_agent as __is_function_agent, is_inputs_agent as __is_inputs_agent};
 pub use clock::Clock;
 pub use compat::Compat;

@@ -9,7 +9,7 @@ use llamon_core::a2a::AgentCard;
 use crate::auth::Authenticate;
 use crate::binding::gate::Gate;
 use crate::binding::{self, Service};
-use crate::card::{self, CardDocument, ExtendedCard, Facts};
+use crate::card::{self, CardDocument, CardFields, ExtendedCard, Facts};
 use crate::compat::Compat;
 use crate::config_error::ConfigError;
 #[cfg(feature = "grpc")]
@@ -30,6 +30,8 @@ pub struct Server {
     pub(crate) compat: Compat,
     pub(crate) shutdown_grace: Duration,
     pub(crate) drain_delay: Duration,
+    pub(crate) speaks_v03: bool,
+    pub(crate) card_fields: CardFields,
     #[cfg(feature = "grpc")]
     pub(crate) grpc: Option<Grpc>,
 }
@@ -117,6 +119,7 @@ impl Server {
             streaming: self.handler.streaming(),
             sends_push,
             grpc_target: grpc_target.as_deref(),
+            speaks_v03: self.speaks_v03,
             extended: !matches!(self.extended_card, ExtendedCard::Absent),
             security: self.authenticator.as_ref().map(|known| known.security()),
         };
@@ -133,8 +136,9 @@ impl Server {
         };
         let extensions = card.capabilities.extensions.iter();
         let service = Arc::new(Service {
-            card: CardDocument::new(&card)?,
+            card: CardDocument::new(&card, self.card_fields)?,
             extended,
+            speaks_v03: self.speaks_v03,
             gate: Gate {
                 extensions: extensions.map(Into::into).collect(),
                 authenticator: self.authenticator,

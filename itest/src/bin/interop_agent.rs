@@ -4,8 +4,9 @@
 
 use std::io::Write as _;
 
+use llamon_agent::core::a2a::ProtocolVersion;
 use llamon_agent::prelude::*;
-use llamon_agent::server::{GrpcAt, PushNotifications};
+use llamon_agent::server::{CardFields, GrpcAt, PushNotifications};
 use serde_json::json;
 
 async fn interop(turn: Turn) -> Result<Answer, AgentError> {
@@ -60,6 +61,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .push_notifications(receivers);
     if std::env::args().all(|argument| argument != "--without-grpc") {
         server = server.grpc(GrpcAt::SamePort);
+    }
+    if std::env::args().any(|argument| argument == "--also-0.3") {
+        server = server
+            .also_speak(ProtocolVersion::V0_3)
+            .card_fields(CardFields::AlsoV0_3);
     }
     let server = server.await?.bind("127.0.0.1:0").await?;
     let mut out = std::io::stdout();

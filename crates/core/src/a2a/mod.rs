@@ -18,6 +18,7 @@ mod request;
 mod response;
 mod state;
 mod task;
+pub mod v03;
 mod version;
 
 pub use artifact::{Artifact, ArtifactUpdate};

@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::message::{missing, read_id, read_tenant};
-use super::{push_field, push_string_field};
+use super::{ProtocolVersion, push_field, push_string_field};
 use crate::json::{ReadError, Reader, Seen};
 
 /// Where a task's events are sent to, and how the server shows who it is (section 4.3.1).
@@ -19,6 +19,9 @@ pub struct PushConfig {
     pub token: Option<String>,
     /// How the server authenticates itself to the receiver.
     pub authentication: Option<PushAuthentication>,
+    /// In which version the receiver is told: that in which the configuration was made. Written
+    /// as `protocolVersion` where it is not 1.0.
+    pub version: ProtocolVersion,
 }
 
 /// How a server authenticates itself to a receiver of notifications (section 4.3.2).
@@ -48,6 +51,7 @@ impl PushConfig {
             url: url.into(),
             token: None,
             authentication: None,
+            version: ProtocolVersion::V1_0,
         }
     }
 
@@ -120,6 +124,14 @@ impl PushConfig {
                     seen.mark(5, "tenant")?;
                     place.tenant = read_tenant(reader)?;
                 }
+                "protocolVersion" => {
+                    seen.mark(6, "protocolVersion")?;
+                    let name = reader
+                        .optional_string()
+                        .map_err(|e| e.within("protocolVersion"))?;
+                    let version = name.as_deref().and_then(ProtocolVersion::parse);
+                    config.version = version.unwrap_or(ProtocolVersion::V1_0);
+                }
                 _ => {
                     reader.skip().map_err(|e| e.within(key.into_owned()))?;
                 }
@@ -146,6 +158,9 @@ impl PushConfig {
         if let Some(authentication) = &self.authentication {
             push_field(out, "authentication");
             authentication.write(out, secrets);
+        }
+        if self.version != ProtocolVersion::V1_0 {
+            push_string_field(out, "protocolVersion", self.version.as_str());
         }
         out.push('}');
     }

@@ -4,7 +4,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, OptionalFromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Response, Uri, header};
-use llamon_core::a2a::{A2aError, EXTENSIONS_HEADER, ErrorCode, VERSION_HEADER};
+use llamon_core::a2a::{A2aError, EXTENSIONS_HEADER, ErrorCode, ProtocolVersion, VERSION_HEADER};
 use serde::Deserialize;
 
 use super::Service;
@@ -117,6 +117,14 @@ pub(super) fn put_challenge<B>(response: &mut Response<B>, challenge: Option<&st
             "the authenticator's challenge cannot stand in a header, so the refusal has none"
         ),
     }
+}
+
+/// Whether a request asks for A2A 0.3, which one that names no version does.
+pub(super) fn is_v03(headers: &HeaderMap, uri: &Uri) -> bool {
+    let version = headers.get(VERSION_HEADER).map(HeaderValue::as_bytes);
+    let version = version.map(String::from_utf8_lossy);
+    let version = version.as_deref().or_else(|| version_in_query(uri));
+    ProtocolVersion::parse(version.unwrap_or_default()) == Some(ProtocolVersion::V0_3)
 }
 
 fn version_in_query(uri: &Uri) -> Option<&str> {

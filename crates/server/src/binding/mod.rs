@@ -10,6 +10,7 @@ mod jsonrpc;
 mod push;
 mod rest;
 mod sse;
+mod v03;
 
 use std::sync::Arc;
 
@@ -35,6 +36,8 @@ pub(crate) struct Service {
     pub(crate) card: CardDocument,
     pub(crate) gate: Gate,
     pub(crate) extended: ExtendedCard,
+    /// Whether A2A 0.3 is spoken beside 1.0.
+    pub(crate) speaks_v03: bool,
 }
 
 impl Service {
@@ -84,7 +87,12 @@ pub(crate) fn router(prefix: &str, service: Arc<Service>) -> Router {
     let router = router
         .method_not_allowed_fallback(rest::method_not_allowed)
         .with_state(Arc::clone(&service));
-    with_extensions(router, service)
+    let router = with_extensions(router, Arc::clone(&service));
+    if service.speaks_v03 {
+        let translator = v03::Translator::new(prefix, service.handler.limits());
+        return v03::speak(router, translator);
+    }
+    router
 }
 
 /// The routes, each answer naming the agent's extensions that its request asked for.

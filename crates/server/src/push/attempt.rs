@@ -5,9 +5,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use llamon_client::egress::{BoundedResponse, Egress, EgressError, Method};
 use llamon_client::push::{SIGNATURE_HEADER, SigningSecret, TIMESTAMP_HEADER};
+use llamon_core::a2a::v03::{Form, MAX_DEPTH, Shape, downgrade};
 use llamon_core::a2a::{
-    MEDIA_TYPE, PROTOCOL_VERSION, PUSH_ID_HEADER, PushConfig, StreamEvent, TaskView, VERSION_HEADER,
+    MEDIA_TYPE, PUSH_ID_HEADER, ProtocolVersion, PushConfig, StreamEvent, Task, TaskView,
+    VERSION_HEADER,
 };
+use llamon_core::json::{ReadError, Reader};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::backend::Position;
@@ -53,6 +56,19 @@ impl Notification {
     pub(super) fn new(task_id: &str, config_id: &str, at: Position, event: &StreamEvent) -> Self {
         let mut body = String::with_capacity(512);
         event.write(&mut body, TaskView::FULL);
+        Self::with_body(task_id, config_id, at, body)
+    }
+
+    /// For a receiver of 0.3: the task as it stands.
+    pub(super) fn of_task(task: &Task, config_id: &str, at: Position) -> Result<Self, ReadError> {
+        let (mut new, mut body) = (String::with_capacity(512), String::with_capacity(512));
+        task.write(&mut new, TaskView::FULL);
+        let mut reader = Reader::of_str(&new, MAX_DEPTH);
+        downgrade(&mut reader, Shape::Task, Form::JsonRpc, &mut body)?;
+        Ok(Self::with_body(&task.id, config_id, at, body))
+    }
+
+    fn with_body(task_id: &str, config_id: &str, at: Position, body: String) -> Self {
         let config_id = utf8_percent_encode(config_id, ID);
         Self {
             id: format!("{task_id}-{config_id}-{}", at.0),
@@ -66,9 +82,13 @@ impl Sender {
     pub(super) async fn send(&self, config: &PushConfig, notification: &Notification) -> Outcome {
         let Notification { id, body } = notification;
         let secrets = config.headers();
+        let media_type = match config.version {
+            ProtocolVersion::V0_3 => "application/json",
+            _ => MEDIA_TYPE,
+        };
         let mut headers = vec![
-            ("content-type", MEDIA_TYPE),
-            (VERSION_HEADER, PROTOCOL_VERSION),
+            ("content-type", media_type),
+            (VERSION_HEADER, config.version.as_str()),
             (PUSH_ID_HEADER, id),
         ];
         headers.extend(secrets.iter().map(|(name, value)| (*name, value.as_str())));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use llamon_core::a2a::StreamEvent;
+use llamon_core::a2a::{ProtocolVersion, StreamEvent};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -155,7 +155,14 @@ impl Delivery {
 
     async fn attempt(&mut self, event: &StreamEvent, at: Position) -> Sent {
         let config = &self.target.config;
-        let notification = Notification::new(&self.target.task_id, self.id(), at, event);
+        let notification = match config.version {
+            ProtocolVersion::V0_3 => match self.task_in_v03(at).await {
+                Some(notification) => notification,
+                // The task is gone, or its text has no form in 0.3: there is nothing to tell.
+                None => return Sent::Taken,
+            },
+            _ => Notification::new(&self.target.task_id, self.id(), at, event),
+        };
         // In a box, so that a receiver that waits does not take the room of one that is served.
         let outcome = Box::pin(self.inner.sender.send(config, &notification)).await;
         let (why, wish) = match outcome {
@@ -178,6 +185,16 @@ impl Delivery {
                 Sent::Unwanted
             }
         }
+    }
+
+    async fn task_in_v03(&self, at: Position) -> Option<Notification> {
+        let PushTarget { scope, task_id, .. } = &self.target;
+        let (task, _) = self.inner.backend.get(scope, task_id).await.ok()?;
+        Notification::of_task(&task, self.id(), at)
+            .inspect_err(|error| {
+                tracing::warn!(task = %task_id, %error, "a task cannot be written in A2A 0.3");
+            })
+            .ok()
     }
 
     /// Whether the receiver is still to be served, and as it is known here. A task that has been
