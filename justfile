@@ -53,6 +53,17 @@ bench *args:
 bench-graph:
     cargo run --locked --release --manifest-path benches/graph/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/bench-graph"
 
+# libfuzzer on a target of fuzz/README.md for so many seconds; needs cargo-fuzz and a C++ compiler
+fuzz target seconds="60":
+    #!/usr/bin/env bash
+    set -euo pipefail
+    out="$(realpath -m "${CARGO_TARGET_DIR:-target}")/fuzz"
+    mkdir -p "$out/corpus/{{ target }}" "$out/artifacts/{{ target }}"
+    # Coverage needs flags that only a nightly compiler takes without this.
+    RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$out" cargo fuzz run --fuzz-dir fuzz --sanitizer none {{ target }} \
+        "$out/corpus/{{ target }}" fuzz/corpus/{{ target }} -- -artifact_prefix="$out/artifacts/{{ target }}/" \
+        -max_total_time={{ seconds }} -timeout=10 -rss_limit_mb=2048 -max_len=16384
+
 # licences, duplicate versions, banned crates and sources (cargo-deny; add `advisories` when online)
 deny *checks="bans licenses sources":
     cargo deny --locked check {{ checks }}

@@ -41,6 +41,9 @@ pub mod egress;
 mod error;
 mod extensions;
 mod folding;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 #[cfg(feature = "grpc")]
 mod grpc;
 mod incoming;

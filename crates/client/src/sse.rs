@@ -42,7 +42,7 @@ pub(crate) fn events(
     Box::pin(SseByteStream::new(bytes).filter_map(read))
 }
 
-fn read(binding: Binding, data: String, limits: &Limits) -> Result<Received, Break> {
+pub(crate) fn read(binding: Binding, data: String, limits: &Limits) -> Result<Received, Break> {
     let head = Head {
         url: "the stream".to_owned(),
         status: 200,
