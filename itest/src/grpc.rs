@@ -43,6 +43,7 @@ pub struct Answer {
     pub details: String,
     /// The messages.
     pub messages: Vec<Vec<u8>>,
+    headers: HeaderMap,
 }
 
 impl Call {
@@ -77,12 +78,29 @@ impl Call {
         self.header("grpc-timeout", Some(timeout))
     }
 
+    /// The call with one more entry of metadata.
+    #[must_use]
+    pub fn metadata(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+
     fn header(mut self, name: &'static str, value: Option<&str>) -> Self {
         self.headers.retain(|(known, _)| *known != name);
         let header = value.map(|value| (name, value.to_owned()));
         self.headers.extend(header);
         self
     }
+}
+
+/// A field of a protobuf message, of a kind that has a length: texts, bytes and messages.
+///
+/// # Panics
+/// For fields from 16 on, and for more than 127 bytes.
+pub fn field(number: u8, value: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(value.len()).expect("a short field");
+    assert!(number < 16 && length < 128, "tag and length of a byte each");
+    [&[number << 3 | 2, length], value].concat()
 }
 
 /// Makes a call on a connection of its own.
@@ -118,6 +136,7 @@ pub async fn call(url: &str, call: &Call) -> Answer {
     };
     let mut answer = Answer {
         http_status: Some(response.status().as_u16()),
+        headers: response.headers().clone(),
         ..Answer::default()
     };
     answer.take_status(response.headers());
@@ -141,6 +160,11 @@ pub async fn call(url: &str, call: &Call) -> Answer {
 }
 
 impl Answer {
+    /// An entry of the metadata that came first.
+    pub fn metadata(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
     fn take_status(&mut self, headers: &HeaderMap) {
         let text = |name: &str| {
             let value = headers.get(name)?;

@@ -157,6 +157,14 @@ pub mod guide {
     #[doc = include_str!("../../../docs/guide/durable-tasks.ko.md")]
     pub mod durable_tasks_ko {}
 
+    /// Who may call, as whom, and with what.
+    #[doc = include_str!("../../../docs/guide/callers.md")]
+    pub mod callers {}
+
+    /// 누가, 누구로서, 무엇을 가지고 호출하는가.
+    #[doc = include_str!("../../../docs/guide/callers.ko.md")]
+    pub mod callers_ko {}
+
     /// Events that are sent to a receiver of the client's.
     #[doc = include_str!("../../../docs/guide/push-notifications.md")]
     pub mod push_notifications {}

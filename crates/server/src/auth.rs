@@ -2,18 +2,14 @@
 //! in the scope of whoever that says it is.
 //!
 //! ```
-//! use futures_util::future::BoxFuture;
 //! use llamon_core::a2a::SecurityScheme;
-//! use llamon_server::auth::{Authenticate, Identity, Refusal, RequestHead, Security};
+//! use llamon_server::auth::{Authenticate, Checked, Identity, Refusal, RequestHead, Security};
 //!
 //! /// Everybody who knows the password is the same caller.
 //! struct Password(String);
 //!
 //! impl Authenticate for Password {
-//!     fn authenticate<'a>(
-//!         &'a self,
-//!         request: &'a RequestHead<'a>,
-//!     ) -> BoxFuture<'a, Result<Identity, Refusal>> {
+//!     fn authenticate<'a>(&'a self, request: &'a RequestHead<'a>) -> Checked<'a> {
 //!         Box::pin(async move {
 //!             match request.header("x-password") {
 //!                 // Real secrets are compared in constant time.
@@ -46,15 +42,15 @@ pub trait Authenticate: Send + Sync + 'static {
     /// is read. A panic in it refuses the request.
     ///
     /// The future is dropped when the client goes away.
-    fn authenticate<'a>(
-        &'a self,
-        request: &'a RequestHead<'a>,
-    ) -> BoxFuture<'a, Result<Identity, Refusal>>;
+    fn authenticate<'a>(&'a self, request: &'a RequestHead<'a>) -> Checked<'a>;
 
     /// What a caller must show, for the agent card: it is asked once, at start, and nothing else
     /// can write these fields, so that the card says what is checked.
     fn security(&self) -> Security;
 }
+
+/// What an [`Authenticate`] answers with: who it is, or why the request is refused.
+pub type Checked<'a> = BoxFuture<'a, Result<Identity, Refusal>>;
 
 /// What the card says about authentication (sections 4.5 and 7.3).
 ///

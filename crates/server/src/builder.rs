@@ -21,7 +21,7 @@ use crate::config_error::ConfigError;
 use crate::engine::{Engine, Execution};
 #[cfg(feature = "grpc")]
 use crate::grpc::{Grpc, GrpcAt};
-use crate::handler::{Handler, Streaming, TaskVisibility};
+use crate::handler::{Handler, InputModes, Streaming, TaskVisibility, modes};
 use crate::hitl::Asking;
 use crate::push::{PushEngine, PushNotifications};
 use crate::server::Server;
@@ -90,6 +90,7 @@ pub fn create_server<M, A: IntoAgent<M>>(card: AgentCard, agent: A) -> ServerBui
         grpc_target: None,
         authenticator: None,
         tenants: Vec::new(),
+        input_modes: InputModes::default(),
         extended_card: ExtendedCard::Absent,
         extended_card_readers: ExtendedCardReaders::default(),
         clock: Clock::system(),
@@ -140,6 +141,7 @@ struct Settings {
     grpc_target: Option<String>,
     authenticator: Option<Arc<dyn Authenticate>>,
     tenants: Vec<Arc<str>>,
+    input_modes: InputModes,
     extended_card: ExtendedCard,
     extended_card_readers: ExtendedCardReaders,
     clock: Clock,
@@ -341,6 +343,13 @@ impl<M> ServerBuilder<M> {
         self
     }
 
+    /// Whether a message is refused whose parts have media types that the card does not name.
+    /// Default: it is not, as parts that the agent does not read may be for the next one.
+    pub fn input_modes(mut self, modes: InputModes) -> Self {
+        self.settings.input_modes = modes;
+        self
+    }
+
     /// A card for callers that are known, with more in it than the public one
     /// (GetExtendedAgentCard, section 3.1.11). What the server knows better, such as interfaces,
     /// is completed as on the public card. It needs [`ServerBuilder::authenticate`].
@@ -485,6 +494,13 @@ impl Settings {
             served,
             question_expiry: self.question_expiry,
             contracts: compiled,
+            input_modes: match (self.input_modes, &self.extended_card) {
+                (InputModes::Described, _) => None,
+                (InputModes::Enforced, ExtendedCard::Set(extended)) => {
+                    Some(modes::of_cards([&self.card, extended]))
+                }
+                (InputModes::Enforced, _) => Some(modes::of_cards([&self.card])),
+            },
             extensions: (self.card.capabilities.extensions.iter())
                 .map(|extension| extension.uri.clone())
                 .collect(),

@@ -69,7 +69,7 @@ pub use config_error::ConfigError;
 pub use engine::Execution;
 #[cfg(feature = "grpc")]
 pub use grpc::GrpcAt;
-pub use handler::{Streaming, TaskVisibility};
+pub use handler::{InputModes, Streaming, TaskVisibility};
 pub use host::{AgentHost, BoundHost};
 pub use push::PushNotifications;
 pub use scope::Scope;

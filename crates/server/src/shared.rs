@@ -26,6 +26,8 @@ pub(crate) struct Shared {
     /// How long a question waits for its answer.
     pub(crate) question_expiry: Option<Duration>,
     pub(crate) contracts: Option<CompiledContracts>,
+    /// The media types that messages may have, where that is enforced.
+    pub(crate) input_modes: Option<Vec<String>>,
     /// URIs of the extensions on the card.
     pub(crate) extensions: Vec<String>,
     /// Who stamps its parts, if the server does.

@@ -3,5 +3,6 @@
 mod authentication;
 mod extended_card;
 mod extensions;
+mod grpc;
 mod support;
 mod tenants;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use llamon_agent::server::InputModes;
 use llamon_itest::raw::Raw;
+use llamon_itest::say::Say;
 
 use super::support::*;
 
@@ -27,6 +29,19 @@ async fn core_send_002_a_message_to_a_task_that_has_ended_is_refused() {
             let again = caller.call("SendMessage", &say_in(&id, "more")).await;
             refused(&caller, again, "UNSUPPORTED_OPERATION");
         }
+    }
+}
+
+#[tokio::test]
+async fn core_send_003_a_media_type_that_the_agent_does_not_take_is_refused() {
+    let served = serve_as(|server| server.input_modes(InputModes::Enforced)).await;
+    for caller in served.callers() {
+        let part = r#"{"raw":"dGNr","mediaType":"application/x-unsupported"}"#;
+        let params = Say::parts([part]).json();
+        let answer = caller.call("SendMessage", &params).await;
+        let error = refused(&caller, answer, "CONTENT_TYPE_NOT_SUPPORTED");
+        assert!(error.message.contains("text/plain"), "{error:?}");
+        task_id(&caller, "text").await;
     }
 }
 

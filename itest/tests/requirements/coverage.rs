@@ -21,8 +21,7 @@ const SOURCES: [&str; 9] = [
 const ELSEWHERE: &str = include_str!("../../../crates/client/tests/signing.rs");
 
 /// What has no test yet, and why.
-const PENDING: [(&str, &str); 3] = [
-    ("CORE-SEND-003", "media types are not negotiated yet"),
+const PENDING: [(&str, &str); 2] = [
     ("AUTH-TLS-002", "a server with a certificate is needed"),
     ("AUTH-SERVER-001", "a server with a certificate is needed"),
 ];

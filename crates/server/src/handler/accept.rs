@@ -101,6 +101,9 @@ impl Handler {
         reply: Reply,
     ) -> Result<Begun, A2aError> {
         check_ids(&request.message)?;
+        if let Some(modes) = &self.shared.input_modes {
+            super::modes::check(&request.message, modes)?;
+        }
         let Call {
             scope, extensions, ..
         } = call;

@@ -2,6 +2,7 @@
 
 mod accept;
 mod feed;
+pub(crate) mod modes;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +26,7 @@ use crate::shared::Shared;
 use accept::{Begun, Reply};
 
 pub(crate) use feed::EventFeed;
+pub use modes::InputModes;
 
 /// Bytes that an id chosen by a client may have.
 const MAX_ID_BYTES: usize = 512;
