@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The official Python SDK's client of A2A 0.3 against `interop-agent`, over JSON-RPC and HTTP+JSON (see check.py).
+# The official Python SDK of A2A 0.3 both ways, over JSON-RPC and HTTP+JSON: its client against `interop-agent`
+# (check.py), and our client against its server (server.py).
 #
 # Needs Python 3.10 or newer with venv (asks apt-get for it where it may) and PyPI. Without them it says SKIP and ends
 # well, but under CI it fails: there a check that did not run is not a check that passed.
@@ -23,3 +24,4 @@ AGENT_ARGUMENTS=(--also-0.3)
 python_env
 interop_build
 their_client "$VENV/bin/python" "$HERE/check.py"
+our_client "$HERE/differs.txt" --patience 30 "$VENV/bin/python" "$HERE/server.py"

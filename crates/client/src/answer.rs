@@ -2,13 +2,49 @@
 
 use bytestring::ByteString;
 use llamon_core::Limits;
-use llamon_core::a2a::{SendResult, StreamEvent};
+use llamon_core::a2a::{A2aError, ProtocolVersion, SendResult, StreamEvent};
 use llamon_core::json::{ReadError, Reader, Seen};
 
 use crate::binding::Binding;
 use crate::egress::Head;
 use crate::error::ClientError;
-use crate::wire_error::find_error;
+use crate::{v03, wire_error};
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    /// As JSON-RPC of 1.0 has it.
+    Envelope,
+    /// As REST of 1.0 has it, also where it came in another form and was made to look like that.
+    Bare,
+    /// As 0.3 has it.
+    V03(v03::Answer),
+}
+
+impl Form {
+    /// Of a binding in 1.0.
+    pub(crate) fn of(binding: Binding) -> Self {
+        match binding {
+            Binding::JsonRpc => Self::Envelope,
+            _ => Self::Bare,
+        }
+    }
+
+    fn version(self) -> ProtocolVersion {
+        match self {
+            Self::Envelope | Self::Bare => ProtocolVersion::V1_0,
+            Self::V03(_) => ProtocolVersion::V0_3,
+        }
+    }
+
+    /// The protocol's error in `text`, if there is one.
+    fn find_error(self, text: &str, status: u16, depth: u32) -> Option<A2aError> {
+        match self {
+            Self::Envelope | Self::Bare => wire_error::find_error(text, status, depth),
+            Self::V03(answer) => answer.find_error(text, status, depth),
+        }
+    }
+}
 
 /// Reads a value at the cursor; its parts share the memory of the text.
 pub(crate) type Read<T> = fn(&mut Reader<'_>, &ByteString, &Limits) -> Result<T, ReadError>;
@@ -30,7 +66,7 @@ const RESPONSE_LEVELS: u32 = 8;
 
 /// Reads the value that `text` answers with.
 pub(crate) fn read<T>(
-    binding: Binding,
+    form: Form,
     head: &Head,
     text: &ByteString,
     limits: &Limits,
@@ -38,21 +74,33 @@ pub(crate) fn read<T>(
 ) -> Result<T, ClientError> {
     let depth = limits.max_json_depth.saturating_add(RESPONSE_LEVELS);
     if !head.is_success() {
-        return Err(refusal(head, text, depth));
+        return Err(refusal(form, head, text, depth));
     }
-    let mut reader = Reader::of_str(text, depth);
-    let value = match binding {
-        Binding::JsonRpc => read_result(&mut reader, text, limits, read),
-        // What came in another form was made to look as REST has it.
-        _ => read(&mut reader, text, limits),
+    let whole = |text: &ByteString, within_envelope: bool| {
+        let mut reader = Reader::of_str(text, depth);
+        let value = if within_envelope {
+            in_envelope(&mut reader, |reader| read(reader, text, limits))
+        } else {
+            read(&mut reader, text, limits)
+        };
+        value.and_then(|value| reader.end().map(|()| value))
     };
-    match value.and_then(|value| reader.end().map(|()| value)) {
+    let value = match form {
+        Form::Envelope => whole(text, true),
+        Form::Bare => whole(text, false),
+        Form::V03(answer) => {
+            let upgraded = answer.upgraded(text, depth);
+            upgraded.and_then(|text| whole(&text, false))
+        }
+    };
+    match value {
         Ok(value) => Ok(value),
-        Err(error) => Err(match find_error(text, head.status, depth) {
+        Err(error) => Err(match form.find_error(text, head.status, depth) {
             Some(error) => ClientError::of_protocol(error).with_status(head.status),
             None => ClientError::invalid_response(format!(
-                "{} answered with what is not A2A 1.0: {error}",
-                head.url
+                "{} answered with what is not A2A {}: {error}",
+                head.url,
+                form.version()
             ))
             .with_status(head.status),
         }),
@@ -61,27 +109,33 @@ pub(crate) fn read<T>(
 
 /// Reads an answer that says nothing but that it was done: `{}`, null or no body at all.
 pub(crate) fn acknowledged(
+    form: Form,
     head: &Head,
     text: &ByteString,
     limits: &Limits,
 ) -> Result<(), ClientError> {
     let depth = limits.max_json_depth.saturating_add(RESPONSE_LEVELS);
     if !head.is_success() {
-        return Err(refusal(head, text, depth));
+        return Err(refusal(form, head, text, depth));
     }
-    match find_error(text, head.status, depth) {
+    match form.find_error(text, head.status, depth) {
         Some(error) => Err(ClientError::of_protocol(error).with_status(head.status)),
         None => Ok(()),
     }
 }
 
 /// The error of an answer that is no stream where one was asked for.
-pub(crate) fn not_a_stream(head: &Head, text: &ByteString, limits: &Limits) -> ClientError {
+pub(crate) fn not_a_stream(
+    form: Form,
+    head: &Head,
+    text: &ByteString,
+    limits: &Limits,
+) -> ClientError {
     let depth = limits.max_json_depth.saturating_add(RESPONSE_LEVELS);
     if !head.is_success() {
-        return refusal(head, text, depth);
+        return refusal(form, head, text, depth);
     }
-    match find_error(text, head.status, depth) {
+    match form.find_error(text, head.status, depth) {
         Some(error) => ClientError::of_protocol(error),
         None => ClientError::invalid_response(format!(
             "{} answered with {:?} where a stream (text/event-stream) was asked for; send without streaming",
@@ -92,9 +146,9 @@ pub(crate) fn not_a_stream(head: &Head, text: &ByteString, limits: &Limits) -> C
 }
 
 /// The error of an HTTP status other than success.
-pub(crate) fn refusal(head: &Head, text: &str, depth: u32) -> ClientError {
+pub(crate) fn refusal(form: Form, head: &Head, text: &str, depth: u32) -> ClientError {
     let status = head.status;
-    if let Some(error) = find_error(text, status, depth) {
+    if let Some(error) = form.find_error(text, status, depth) {
         return ClientError::of_protocol(error).with_status(status);
     }
     let url = &head.url;
@@ -132,12 +186,12 @@ pub(crate) fn read_send_result(
     }
 }
 
-fn read_result<T>(
-    reader: &mut Reader<'_>,
-    source: &ByteString,
-    limits: &Limits,
-    read: Read<T>,
+/// Reads the result of JSON-RPC's envelope.
+pub(crate) fn in_envelope<'a, T>(
+    reader: &mut Reader<'a>,
+    read: impl FnOnce(&mut Reader<'a>) -> Result<T, ReadError>,
 ) -> Result<T, ReadError> {
+    let mut read = Some(read);
     let mut result = None;
     let mut seen = Seen::default();
     let mut object = reader.object()?;
@@ -145,9 +199,10 @@ fn read_result<T>(
         match &*key {
             "result" => {
                 seen.mark(0, "result")?;
-                if !reader.null()? {
-                    let value = read(reader, source, limits).map_err(|e| e.within("result"))?;
-                    result = Some(value);
+                if !reader.null()?
+                    && let Some(read) = read.take()
+                {
+                    result = Some(read(reader).map_err(|e| e.within("result"))?);
                 }
             }
             "error" => {

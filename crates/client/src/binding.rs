@@ -3,14 +3,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use llamon_core::a2a::{
-    BINDING_JSONRPC, BINDING_REST, ListPushConfigsRequest, ListTasksRequest, PushConfigRequest,
-    Secrets, SendMessageRequest, TaskPushConfig, TaskRequest,
+    BINDING_JSONRPC, BINDING_REST, ListPushConfigsRequest, ListTasksRequest, ProtocolVersion,
+    PushConfigRequest, Secrets, SendMessageRequest, TaskPushConfig, TaskRequest,
 };
 use url::Url;
 
+use crate::answer::Form;
 use crate::egress::Request;
 use crate::error::ClientError;
-use crate::{jsonrpc, rest};
+use crate::{jsonrpc, rest, v03};
 
 /// How calls are put into HTTP (A2A sections 9 and 11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,6 +70,9 @@ impl Binding {
         endpoint: &Endpoint,
         operation: &Operation,
     ) -> Result<Request, ClientError> {
+        if endpoint.version == ProtocolVersion::V0_3 {
+            return v03::request(endpoint, operation);
+        }
         match self {
             Self::JsonRpc => Ok(jsonrpc::request(endpoint, operation)),
             Self::Rest => rest::request(endpoint, operation),
@@ -89,8 +93,19 @@ impl fmt::Display for Binding {
 pub(crate) struct Endpoint {
     pub(crate) url: Url,
     pub(crate) binding: Binding,
+    pub(crate) version: ProtocolVersion,
     /// Empty where there is none.
     pub(crate) tenant: String,
+}
+
+impl Endpoint {
+    /// How an operation is answered.
+    pub(crate) fn form(&self, operation: &Operation) -> Form {
+        match self.version {
+            ProtocolVersion::V0_3 => Form::V03(v03::Answer::new(self.binding, operation)),
+            _ => Form::of(self.binding),
+        }
+    }
 }
 
 /// A call, before it is put into a binding.

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use bytestring::ByteString;
 use llamon_core::Limits;
-use llamon_core::a2a::{AgentCard, ListTasksRequest, ListTasksResponse, Task, TaskRequest};
+use llamon_core::a2a::v03::upgraded_card;
+use llamon_core::a2a::{
+    AgentCard, ListTasksRequest, ListTasksResponse, ProtocolVersion, Task, TaskRequest,
+};
 use llamon_core::json::Reader;
 use reqwest::header::{HeaderMap, HeaderName};
 use url::Url;
 
-use crate::answer::{self, Read};
+use crate::answer::{self, Form, Read};
 use crate::binding::{Binding, Endpoint, Operation};
 use crate::builder::ClientBuilder;
 use crate::choice::choose;
@@ -24,7 +27,7 @@ use crate::retry::retrying;
 use crate::signing::CardVerifier;
 use crate::sse;
 use crate::stream::{EventStream, Follow};
-use crate::{address, extensions};
+use crate::{address, extensions, v03};
 
 /// A client for one agent. Cloning it is cheap, and clones share their connections.
 ///
@@ -83,6 +86,12 @@ impl Client {
         self.inner.endpoint.binding
     }
 
+    /// The version of the protocol that calls are made in: 0.3 where the card has no interface of
+    /// 1.0 that this client speaks.
+    pub fn version(&self) -> ProtocolVersion {
+        self.inner.endpoint.version
+    }
+
     /// Sends a message and waits for the answer: until the task has come to rest, unless the
     /// message says otherwise (A2A section 3.1.1).
     ///
@@ -96,9 +105,8 @@ impl Client {
         let mut message = message.into();
         let extensions = message.take_extensions();
         let operation = Operation::Send(message.into_request()?);
-        let binding = self.binding();
-        let read = |head: &Head, text: &_, limits: &_| {
-            let result = answer::read(binding, head, text, limits, answer::read_send_result)?;
+        let read = |form: Form, head: &Head, text: &_, limits: &_| {
+            let result = answer::read(form, head, text, limits, answer::read_send_result)?;
             Ok(Reply::from(result).with_extensions(head.extensions.clone()))
         };
         self.ask_with(&operation, &extensions, read).await
@@ -171,7 +179,7 @@ impl Client {
     /// answer in time, and when it is not signed as [`ClientBuilder::verify_card`] wants.
     pub async fn extended_card(&self) -> Result<AgentCard, ClientError> {
         let json = self.extended_card_json().await?;
-        serde_json::from_str(&json).map_err(|error| {
+        serde_json::from_str(&upgraded_card(&json)).map_err(|error| {
             ClientError::invalid_response(format!(
                 "what {} answered with is no agent card: {error}",
                 address::shown(&self.inner.endpoint.url)
@@ -191,10 +199,14 @@ impl Client {
             }
             Ok(reader.skip()?.of(text).to_owned())
         };
-        let json = self.call(&Operation::ExtendedCard, read).await?;
         let Inner {
-            verifier, endpoint, ..
+            card,
+            verifier,
+            endpoint,
+            ..
         } = &*self.inner;
+        v03::check_extended_card(card, endpoint)?;
+        let json = self.call(&Operation::ExtendedCard, read).await?;
         check_signature(verifier.as_ref(), &json, &endpoint.url)?;
         Ok(json)
     }
@@ -220,7 +232,8 @@ impl Client {
         waits: Waits,
     ) -> Result<Self, ClientError> {
         check_signature(parts.verifier.as_ref(), &card_json, card_url)?;
-        let card: AgentCard = serde_json::from_str(&card_json).map_err(|error| {
+        let card = serde_json::from_str(&upgraded_card(&card_json));
+        let card: AgentCard = card.map_err(|error| {
             ClientError::invalid_response(format!(
                 "what is at {} is no agent card: {error}",
                 address::shown(card_url)
@@ -272,7 +285,11 @@ impl Client {
             ))
         })??;
         if let Some(asked) = asked {
-            headers.insert(HeaderName::from_static(extensions::HEADER), asked);
+            let name = match endpoint.version {
+                ProtocolVersion::V0_3 => v03::EXTENSIONS_HEADER,
+                _ => extensions::HEADER,
+            };
+            headers.insert(HeaderName::from_static(name), asked);
         }
         Ok(headers)
     }
@@ -290,8 +307,9 @@ impl Client {
         operation: &Operation,
         read: Read<T>,
     ) -> Result<T, ClientError> {
-        let binding = self.binding();
-        let read = |head: &_, text: &_, limits: &_| answer::read(binding, head, text, limits, read);
+        let read = |form: Form, head: &_, text: &_, limits: &_| {
+            answer::read(form, head, text, limits, read)
+        };
         self.ask(operation, read).await
     }
 
@@ -299,7 +317,7 @@ impl Client {
     pub(crate) async fn ask<T>(
         &self,
         operation: &Operation,
-        read: impl Fn(&Head, &ByteString, &Limits) -> Result<T, ClientError>,
+        read: impl Fn(Form, &Head, &ByteString, &Limits) -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
         self.ask_with(operation, &[], read).await
     }
@@ -308,14 +326,20 @@ impl Client {
         &self,
         operation: &Operation,
         extensions: &[String],
-        read: impl Fn(&Head, &ByteString, &Limits) -> Result<T, ClientError>,
+        read: impl Fn(Form, &Head, &ByteString, &Limits) -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
-        let Inner { waits, limits, .. } = &*self.inner;
+        let Inner {
+            waits,
+            limits,
+            endpoint,
+            ..
+        } = &*self.inner;
+        let form = endpoint.form(operation);
         let request = self.request(operation, extensions).await?;
         let attempt = || async {
             let response = self.exchange(operation, &request).await?;
             let (head, text) = response.text(limits.max_body_bytes).await?;
-            read(&head, &text, limits)
+            read(form, &head, &text, limits)
         };
         let name = operation.name();
         let answer = retrying(self.attempts(operation), attempt);
@@ -333,13 +357,12 @@ impl Client {
         let mut request = self.request(&operation, extensions).await?;
         match self.open(&operation, &request, attempts).await {
             // The specification's table says POST, its protobuf file says GET; some servers
-            // know only the latter.
-            Err(error)
-                if error.http_status() == Some(405)
-                    && request.method == Method::Post
-                    && self.binding() == Binding::Rest =>
-            {
-                request.method = Method::Get;
+            // know only one of them.
+            Err(error) if error.http_status() == Some(405) && self.binding() == Binding::Rest => {
+                request.method = match request.method {
+                    Method::Post => Method::Get,
+                    _ => Method::Post,
+                };
                 self.open(&operation, &request, attempts).await
             }
             opened => opened,
@@ -372,7 +395,13 @@ impl Client {
         request: &Request,
         attempts: u32,
     ) -> Result<Opened, ClientError> {
-        let Inner { waits, limits, .. } = &*self.inner;
+        let Inner {
+            waits,
+            limits,
+            endpoint,
+            ..
+        } = &*self.inner;
+        let form = endpoint.form(operation);
         let attempt = || async {
             let begun = async {
                 let response = self.exchange(operation, request).await?;
@@ -380,7 +409,7 @@ impl Client {
                     return Ok(response);
                 }
                 let (head, text) = response.text(limits.max_body_bytes).await?;
-                Err(answer::not_a_stream(&head, &text, limits))
+                Err(answer::not_a_stream(form, &head, &text, limits))
             };
             within(
                 waits.idle_timeout,
@@ -394,12 +423,7 @@ impl Client {
         let response = retrying(attempts, attempt).await?;
         Ok(Opened {
             extensions: response.head.extensions.clone(),
-            incoming: sse::events(
-                self.binding(),
-                response.into_chunks(),
-                limits,
-                waits.idle_timeout,
-            ),
+            incoming: sse::events(form, response.into_chunks(), limits, waits.idle_timeout),
         })
     }
 
@@ -470,6 +494,7 @@ pub(crate) async fn fetch_card(
     let request = Request {
         method: Method::Get,
         url: url.clone(),
+        version: ProtocolVersion::V1_0,
         accept: "application/json",
         headers: parts.wallet.headers(url).await?,
         body: None,
@@ -481,7 +506,12 @@ pub(crate) async fn fetch_card(
         if head.is_success() {
             return Ok(text);
         }
-        Err(answer::refusal(&head, &text, limits.max_json_depth))
+        Err(answer::refusal(
+            Form::Bare,
+            &head,
+            &text,
+            limits.max_json_depth,
+        ))
     };
     let card = retrying(waits.max_attempts, attempt);
     within(waits.timeout, "the agent card", "timeout", &request, card).await

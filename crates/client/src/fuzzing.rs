@@ -5,6 +5,7 @@ use futures_util::{StreamExt as _, stream};
 use llamon_core::Limits;
 use llamon_core::a2a::StreamEvent;
 
+use crate::answer::Form;
 use crate::binding::Binding;
 use crate::incoming::Break;
 use crate::sse;
@@ -18,7 +19,7 @@ pub async fn events(
 ) -> (Vec<StreamEvent>, Option<String>) {
     let chunks = stream::iter(chunks.into_iter().map(Ok));
     let timeout = std::time::Duration::from_secs(60);
-    let mut incoming = sse::events(binding, Box::pin(chunks), limits, timeout);
+    let mut incoming = sse::events(Form::of(binding), Box::pin(chunks), limits, timeout);
     let mut events = Vec::new();
     while let Some(received) = incoming.next().await {
         match received {
@@ -36,7 +37,7 @@ pub async fn events(
 /// # Errors
 /// When it is no event.
 pub fn event(binding: Binding, data: String, limits: &Limits) -> Result<StreamEvent, String> {
-    match sse::read(binding, data, limits) {
+    match sse::read(Form::of(binding), data, limits) {
         Ok(received) => Ok(received.event),
         Err(Break::Failed(error)) => Err(error.to_string()),
         Err(_) => Err("is no event".to_owned()),

@@ -1,5 +1,6 @@
 //! Calls as JSON-RPC 2.0 (A2A section 9).
 
+use llamon_core::a2a::ProtocolVersion;
 use llamon_core::json::string_token;
 use reqwest::header::HeaderMap;
 
@@ -25,6 +26,7 @@ pub(crate) fn request(endpoint: &Endpoint, operation: &Operation) -> Request {
     Request {
         method: Method::Post,
         url: endpoint.url.clone(),
+        version: ProtocolVersion::V1_0,
         accept: if operation.is_stream() {
             STREAM_OR_JSON
         } else {
@@ -51,7 +53,7 @@ fn insert_tenant(body: &mut String, params: usize, tenant: &str) {
 
 #[cfg(test)]
 mod tests {
-    use llamon_core::a2a::{ListTasksRequest, TaskRequest};
+    use llamon_core::a2a::{ListTasksRequest, ProtocolVersion, TaskRequest};
     use url::Url;
 
     use super::request;
@@ -61,6 +63,7 @@ mod tests {
         let endpoint = Endpoint {
             url: Url::parse("http://127.0.0.1/").unwrap(),
             binding: Binding::JsonRpc,
+            version: ProtocolVersion::V1_0,
             tenant: tenant.to_owned(),
         };
         let body = request(&endpoint, operation).body.unwrap();

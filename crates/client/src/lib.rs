@@ -1,4 +1,4 @@
-//! A client for A2A 1.0 agents.
+//! A client for A2A agents, of 1.0 and of 0.3.
 //!
 //! ```no_run
 //! use llamon_client::{Client, Outgoing};
@@ -21,7 +21,8 @@
 //! ```
 //!
 //! A [`Client`] finds an agent by its card, speaks JSON-RPC or REST ([`Binding`]), and returns
-//! the types of `llamon-core`. Data parts are never parsed on the way.
+//! the types of `llamon-core`. Data parts are never parsed on the way. An agent whose card has no
+//! interface of 1.0 is called in 0.3 ([`Client::version`]), with the same methods and types.
 //!
 //! Sizes are bounded while an answer is read, every wait has a limit, redirects are not
 //! followed, no proxy is taken from the environment, and a card cannot send the client into this
@@ -58,6 +59,7 @@ pub mod signing;
 mod sse;
 mod stream;
 mod tls;
+mod v03;
 mod wire_error;
 
 pub use binding::Binding;

@@ -1,7 +1,7 @@
 //! Calls as HTTP+JSON (A2A section 11).
 
 use bytes::Bytes;
-use llamon_core::a2a::MEDIA_TYPE;
+use llamon_core::a2a::{MEDIA_TYPE, ProtocolVersion};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::HeaderMap;
 use url::Url;
@@ -23,7 +23,44 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~');
 
 pub(crate) fn request(endpoint: &Endpoint, operation: &Operation) -> Result<Request, ClientError> {
-    let (method, path) = match operation {
+    let (method, path) = route(operation)?;
+    let bytes = match operation {
+        Operation::Send(request) | Operation::Stream(request) => {
+            let mut body = String::new();
+            request.write(&mut body);
+            Some(Bytes::from(body))
+        }
+        Operation::CreatePush(_) => {
+            let mut body = String::new();
+            operation.write(&mut body);
+            Some(Bytes::from(body))
+        }
+        // The body may be empty; some servers parse one all the same.
+        Operation::Cancel(_) => Some(Bytes::from_static(b"{}")),
+        Operation::Get(_) | Operation::List(_) | Operation::Subscribe(_) => None,
+        Operation::GetPush(_) | Operation::ListPush(_) | Operation::DeletePush(_) => None,
+        Operation::ExtendedCard => None,
+    };
+    Ok(Request {
+        method,
+        url: url(endpoint, &path, &query(operation))?,
+        version: ProtocolVersion::V1_0,
+        accept: if operation.is_stream() {
+            STREAM_OR_JSON
+        } else {
+            JSON
+        },
+        headers: HeaderMap::new(),
+        body: bytes.map(|bytes| Body {
+            media_type: MEDIA_TYPE,
+            bytes,
+        }),
+    })
+}
+
+/// The method and the path of an operation.
+pub(crate) fn route(operation: &Operation) -> Result<(Method, String), ClientError> {
+    Ok(match operation {
         Operation::Send(_) => (Method::Post, "/message:send".to_owned()),
         Operation::Stream(_) => (Method::Post, "/message:stream".to_owned()),
         Operation::Get(request) => (
@@ -49,41 +86,10 @@ pub(crate) fn request(endpoint: &Endpoint, operation: &Operation) -> Result<Requ
             push_path(&request.task_id, Some(&request.id))?,
         ),
         Operation::ExtendedCard => (Method::Get, "/extendedAgentCard".to_owned()),
-    };
-    let bytes = match operation {
-        Operation::Send(request) | Operation::Stream(request) => {
-            let mut body = String::new();
-            request.write(&mut body);
-            Some(Bytes::from(body))
-        }
-        Operation::CreatePush(_) => {
-            let mut body = String::new();
-            operation.write(&mut body);
-            Some(Bytes::from(body))
-        }
-        // The body may be empty; some servers parse one all the same.
-        Operation::Cancel(_) => Some(Bytes::from_static(b"{}")),
-        Operation::Get(_) | Operation::List(_) | Operation::Subscribe(_) => None,
-        Operation::GetPush(_) | Operation::ListPush(_) | Operation::DeletePush(_) => None,
-        Operation::ExtendedCard => None,
-    };
-    Ok(Request {
-        method,
-        url: url(endpoint, &path, &query(operation))?,
-        accept: if operation.is_stream() {
-            STREAM_OR_JSON
-        } else {
-            JSON
-        },
-        headers: HeaderMap::new(),
-        body: bytes.map(|bytes| Body {
-            media_type: MEDIA_TYPE,
-            bytes,
-        }),
     })
 }
 
-fn query(operation: &Operation) -> Vec<(&'static str, String)> {
+pub(crate) fn query(operation: &Operation) -> Vec<(&'static str, String)> {
     match operation {
         Operation::Get(request) => request
             .history_length
@@ -96,7 +102,7 @@ fn query(operation: &Operation) -> Vec<(&'static str, String)> {
     }
 }
 
-fn url(
+pub(crate) fn url(
     endpoint: &Endpoint,
     path: &str,
     query: &[(&'static str, String)],
@@ -142,7 +148,7 @@ fn segment(what: &str, value: &str) -> Result<String, ClientError> {
 
 #[cfg(test)]
 mod tests {
-    use llamon_core::a2a::{ListTasksRequest, TaskRequest};
+    use llamon_core::a2a::{ListTasksRequest, ProtocolVersion, TaskRequest};
     use url::Url;
 
     use super::request;
@@ -152,6 +158,7 @@ mod tests {
         let endpoint = Endpoint {
             url: Url::parse(base).unwrap(),
             binding: Binding::Rest,
+            version: ProtocolVersion::V1_0,
             tenant: tenant.to_owned(),
         };
         request(&endpoint, operation).unwrap().url.into()
@@ -177,6 +184,7 @@ mod tests {
             let endpoint = Endpoint {
                 url: Url::parse(base).unwrap(),
                 binding: Binding::Rest,
+                version: ProtocolVersion::V1_0,
                 tenant: String::new(),
             };
             assert!(request(&endpoint, &get(id)).err().unwrap().is_usage());

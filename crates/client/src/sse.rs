@@ -14,15 +14,14 @@ use llamon_core::a2a::StreamEvent;
 use sse_stream::SseByteStream;
 use tokio::time::{Instant, Sleep};
 
-use crate::answer;
-use crate::binding::Binding;
+use crate::answer::{self, Form};
 use crate::egress::{Chunks, Head};
 use crate::error::ClientError;
 use crate::incoming::{Break, Incoming, Received};
 
 /// The events of a body.
 pub(crate) fn events(
-    binding: Binding,
+    form: Form,
     chunks: Chunks,
     limits: &Limits,
     idle_timeout: Duration,
@@ -35,14 +34,14 @@ pub(crate) fn events(
             Ok(event) => event
                 .data
                 .filter(|data| !data.trim().is_empty())
-                .map(|data| read(binding, data, &limits)),
+                .map(|data| read(form, data, &limits)),
             Err(error) => Some(Err(broken(error))),
         })
     };
     Box::pin(SseByteStream::new(bytes).filter_map(read))
 }
 
-pub(crate) fn read(binding: Binding, data: String, limits: &Limits) -> Result<Received, Break> {
+pub(crate) fn read(form: Form, data: String, limits: &Limits) -> Result<Received, Break> {
     let head = Head {
         url: "the stream".to_owned(),
         status: 200,
@@ -51,7 +50,7 @@ pub(crate) fn read(binding: Binding, data: String, limits: &Limits) -> Result<Re
         extensions: Vec::new(),
     };
     let text = ByteString::from(data);
-    match answer::read(binding, &head, &text, limits, StreamEvent::read) {
+    match answer::read(form, &head, &text, limits, StreamEvent::read) {
         Ok(event) => Ok(Received {
             event,
             source_len: text.len(),

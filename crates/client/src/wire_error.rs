@@ -11,6 +11,12 @@ pub(crate) fn find_error(text: &str, status: u16, depth: u32) -> Option<A2aError
     Some(fields.into_error(status))
 }
 
+/// The error that `text` is, without anything around it: `{"message"}`, perhaps with `code`.
+pub(crate) fn find_bare_error(text: &str, status: u16, depth: u32) -> Option<A2aError> {
+    let fields = Fields::read(&mut Reader::of_str(text, depth)).ok()?;
+    fields.message.is_some().then(|| fields.into_error(status))
+}
+
 #[derive(Default)]
 struct Fields {
     code: Option<i64>,
@@ -105,6 +111,7 @@ fn of_http(status: u16) -> Option<ErrorCode> {
         409 => ErrorCode::TaskNotCancelable,
         413 => ErrorCode::PayloadTooLarge,
         415 => ErrorCode::ContentTypeNotSupported,
+        422 => ErrorCode::InvalidParams,
         429 | 503 => ErrorCode::Unavailable,
         500 => ErrorCode::Internal,
         501 => ErrorCode::UnsupportedOperation,

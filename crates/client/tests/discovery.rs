@@ -99,7 +99,9 @@ fn a_card_without_a_usable_interface_says_what_it_has() {
     };
     let error = of(&[
         ("CARRIER-PIGEON", "1.0", "127.0.0.1:1"),
-        ("JSONRPC", "0.3", "http://127.0.0.1/"),
+        ("JSONRPC", "0.2", "http://127.0.0.1/"),
+        ("GRPC", "0.3", "127.0.0.1:1"),
+        ("HTTP+JSON", "", "http://127.0.0.1/"),
     ])
     .unwrap_err();
     assert!(error.is_usage());
@@ -111,7 +113,7 @@ fn a_card_without_a_usable_interface_says_what_it_has() {
     assert_eq!(
         error.to_string(),
         format!(
-            r#"the agent card offers "CARRIER-PIGEON 1.0", "JSONRPC 0.3", but this client speaks {speaks} of version 1.0"#
+            r#"the agent card offers "CARRIER-PIGEON 1.0", "JSONRPC 0.2", "GRPC 0.3", "HTTP+JSON", but this client speaks {speaks} of version 1.0 and JSONRPC and HTTP+JSON of version 0.3"#
         )
     );
 
@@ -124,12 +126,14 @@ fn a_card_without_a_usable_interface_says_what_it_has() {
         .unwrap_err();
     assert!(error.is_usage());
     assert!(
-        error.to_string().contains("HTTP+JSON 1.0 was asked for"),
+        error
+            .to_string()
+            .contains("HTTP+JSON of version 1.0 or 0.3 was asked for"),
         "{error}"
     );
 
     let error = of(&[]).unwrap_err();
-    assert!(error.to_string().contains("A2A 0.3"), "{error}");
+    assert!(error.to_string().contains("no interface"), "{error}");
     for url in ["/relative", "ftp://127.0.0.1/", "http://u:p@127.0.0.1/"] {
         assert!(
             of(&[("JSONRPC", "1.0", url)]).unwrap_err().is_usage(),

@@ -5,17 +5,18 @@ use std::pin::Pin;
 use bytes::Bytes;
 use bytestring::ByteString;
 use futures_util::Stream;
-use llamon_core::a2a::{PROTOCOL_VERSION, VERSION_HEADER};
+use llamon_core::a2a::{ProtocolVersion, VERSION_HEADER};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use url::Url;
 
 use super::{Egress, EgressError, Method, Version, http, response, shown};
 use crate::error::ClientError;
-use crate::extensions;
+use crate::{extensions, v03};
 
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) url: Url,
+    pub(crate) version: ProtocolVersion,
     pub(crate) accept: &'static str,
     /// Those of the caller, such as credentials; the others are set here.
     pub(crate) headers: HeaderMap,
@@ -75,7 +76,7 @@ impl Egress {
         }
         headers.insert(
             HeaderName::from_static(VERSION_HEADER),
-            HeaderValue::from_static(PROTOCOL_VERSION),
+            HeaderValue::from_static(request.version.as_str()),
         );
         headers.insert(ACCEPT, HeaderValue::from_static(request.accept));
         let body = request.body.as_ref().map(|body| {
@@ -104,6 +105,7 @@ impl Egress {
                 .headers()
                 .get_all(extensions::HEADER)
                 .iter()
+                .chain(inner.headers().get_all(v03::EXTENSIONS_HEADER))
                 .filter_map(|value| value.to_str().ok())
                 .flat_map(extensions::named)
                 .map(str::to_owned)

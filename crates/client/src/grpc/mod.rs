@@ -33,6 +33,7 @@ pub(crate) fn request(endpoint: &Endpoint, operation: &Operation) -> Result<Requ
     Ok(Request {
         method: egress::Method::Post,
         url,
+        version: llamon_core::a2a::ProtocolVersion::V1_0,
         accept: MEDIA_TYPE,
         headers: reqwest::header::HeaderMap::new(),
         body: Some(Body {

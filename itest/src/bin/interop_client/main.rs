@@ -1,7 +1,7 @@
 //! Our client against the agent of another SDK, which does what `interop-agent` does.
 //!
 //! ```text
-//! interop-client [--expect FILE] [--binding NAME]... COMMAND [ARGUMENT]...
+//! interop-client [--expect FILE] [--binding NAME]... [--patience SECONDS] COMMAND [ARGUMENT]...
 //! ```
 //!
 //! Starts the command, waits for its line `READY URL`, makes every check over every binding, prints
@@ -25,6 +25,7 @@ use llamon_itest::process::Process;
 use expected::Expected;
 use peer::{Outcome, Peer};
 
+/// How long a check may take unless `--patience` says otherwise.
 const ONE_CHECK: Duration = Duration::from_secs(60);
 
 type Check<'a> = Pin<Box<dyn Future<Output = Outcome> + 'a>>;
@@ -71,9 +72,9 @@ async fn run() -> Result<usize, String> {
         let peer = Peer { client };
         for (name, check) in CHECKS {
             let began = Instant::now();
-            let outcome = tokio::time::timeout(ONE_CHECK, check(&peer))
+            let outcome = tokio::time::timeout(arguments.patience, check(&peer))
                 .await
-                .unwrap_or_else(|_| Err(format!("no end within {ONE_CHECK:?}")));
+                .unwrap_or_else(|_| Err(format!("no end within {:?}", arguments.patience)));
             let verdict = expected.judge(binding.as_str(), name, outcome);
             match &verdict {
                 Ok(line) => say(&format!("{line} ({} ms)", began.elapsed().as_millis())),
@@ -108,6 +109,7 @@ async fn client(url: &str, binding: Binding) -> Result<Client, ClientError> {
 struct Arguments {
     expect: Option<String>,
     bindings: Vec<Binding>,
+    patience: Duration,
     command: Vec<String>,
 }
 
@@ -116,11 +118,17 @@ impl Arguments {
         let mut arguments = Self {
             expect: None,
             bindings: Vec::new(),
+            patience: ONE_CHECK,
             command: Vec::new(),
         };
         while let Some(argument) = given.next() {
             match argument.as_str() {
                 "--expect" => arguments.expect = Some(given.next().ok_or("--expect needs a file")?),
+                "--patience" => {
+                    let seconds = given.next().and_then(|seconds| seconds.parse().ok());
+                    let seconds = seconds.ok_or("--patience needs a number of seconds")?;
+                    arguments.patience = Duration::from_secs(seconds);
+                }
                 "--binding" => {
                     let name = given.next().ok_or("--binding needs a name")?;
                     let known = [Binding::JsonRpc, Binding::Rest, Binding::Grpc];
