@@ -197,6 +197,11 @@ impl Retrieve for NeverFetch {
     }
 }
 
+/// Checks a path or pointer; says what is wrong with it.
+pub(super) fn check_select(select: &str) -> Result<(), String> {
+    compile_select(select).map(drop)
+}
+
 fn compile_select(select: &str) -> Result<How, String> {
     if select.is_empty() || select.starts_with('/') {
         return compile_pointer(select);

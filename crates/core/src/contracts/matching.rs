@@ -68,7 +68,7 @@ impl<'a> Candidate<'a> {
         Arc::clone(self.shared.get_or_init(|| Arc::new(self.part.clone())))
     }
 
-    fn value(&self) -> Result<&Value, Reason> {
+    pub(super) fn value(&self) -> Result<&Value, Reason> {
         let value = self.value.get_or_init(|| {
             serde_json::from_str(self.part.content_json()).map_err(|error| error.to_string())
         });
@@ -192,7 +192,7 @@ impl Compiled {
     }
 
     /// Refuses a value that a path with `..` would take too much memory for.
-    fn check_effort(&self, value: &Value) -> Result<(), Reason> {
+    pub(super) fn check_effort(&self, value: &Value) -> Result<(), Reason> {
         if !self.select.as_ref().is_some_and(|select| select.descends) {
             return Ok(());
         }

@@ -20,6 +20,7 @@ mod locate;
 mod matching;
 mod plain;
 mod select;
+mod selector;
 
 pub use compile::CompiledContracts;
 pub use contract::{InputContract, InputContracts, InputKind, OnMissing, Pick};
@@ -27,6 +28,7 @@ pub use error::ContractError;
 pub use explain::{Candidate, ContractMiss, InputMiss};
 pub use inputs::{FilePart, InputError, Inputs};
 pub use select::{SelectedInput, SelectedInputs, SelectedItem};
+pub use selector::{Selector, SelectorError};
 
 /// For the code that a derive writes; no part of the API.
 #[cfg(feature = "derive")]

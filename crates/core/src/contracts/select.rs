@@ -113,7 +113,7 @@ impl CompiledContracts {
 }
 
 /// What was found so far of one input.
-struct Search<'c> {
+pub(super) struct Search<'c> {
     contract: &'c Compiled,
     items: Vec<SelectedItem>,
     /// Why the parts that were looked at are not the input, by their index.
@@ -123,7 +123,7 @@ struct Search<'c> {
 }
 
 /// Looks at one part for all inputs that are still open; locates what it finds in one pass.
-fn look_at(candidate: &Candidate<'_>, searches: &mut [Search<'_>]) {
+pub(super) fn look_at(candidate: &Candidate<'_>, searches: &mut [Search<'_>]) {
     let mut plain = Plain::default();
     // Places whose ranges are still to be found, with the input that they are for.
     let mut unlocated = Vec::new();
@@ -154,13 +154,17 @@ fn look_at(candidate: &Candidate<'_>, searches: &mut [Search<'_>]) {
 }
 
 impl<'c> Search<'c> {
-    fn new(contract: &'c Compiled) -> Self {
+    pub(super) fn new(contract: &'c Compiled) -> Self {
         Self {
             contract,
             items: Vec::new(),
             reasons: Vec::new(),
             is_done: false,
         }
+    }
+
+    pub(super) fn into_items(self) -> Vec<SelectedItem> {
+        self.items
     }
 
     fn take(&mut self, candidate: &Candidate<'_>, range: Range<usize>) {
