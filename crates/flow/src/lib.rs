@@ -35,11 +35,15 @@
 //!
 //! * [`Plan`]: agents, steps and outputs, from YAML ([`Plan::from_yaml`]) or Rust
 //!   ([`Plan::builder`]).
+//! * [`check`]: what the agents' cards say about a plan, and where parts arrive more than once.
+//! * [`picture`]: plans and runs as Mermaid, DOT and SVG.
 //! * [`data`]: what each step receives, as pure functions of the plan and the answers so far.
 
+pub mod check;
 pub mod data;
 mod expression;
 mod finding;
+pub mod picture;
 mod plan;
 
 pub use finding::{Finding, Place, PlanError, Severity};

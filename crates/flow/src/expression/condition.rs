@@ -15,14 +15,14 @@ impl Condition {
     pub(crate) fn new(expression: &str) -> Result<Self, String> {
         check_size(expression)?;
         let references = references(expression)?;
-        // `@` of a filter is each element of what it is applied to: of an array of one, the run.
-        let selector = Selector::new(&format!("$[?{expression}]"))
-            .map_err(|error| explain(expression, &error.to_string()))?;
         if references.is_empty() {
             return Err(format!(
                 "{expression:?} names no step; write @.step.text, @.step.data[0].name, @.step.state or @.input.text"
             ));
         }
+        // `@` of a filter is each element of what it is applied to: of an array of one, the run.
+        let selector = Selector::new(&format!("$[?{expression}]"))
+            .map_err(|error| explain(expression, &error.to_string()))?;
         Ok(Self {
             selector,
             references,

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use llamon_client::Binding;
+use llamon_client::{Binding, ClientBuilder};
 
 /// An agent that a plan calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,5 +73,19 @@ impl Agent {
     /// The environment variable that has its bearer token.
     pub fn bearer_variable(&self) -> Option<&str> {
         self.bearer_env.as_deref()
+    }
+}
+
+impl Agent {
+    /// The settings of a client with what the plan says of the agent: its binding and the origins
+    /// that are trusted.
+    pub fn configure(&self, mut client: ClientBuilder) -> ClientBuilder {
+        if let Some(binding) = self.binding {
+            client = client.binding(binding);
+        }
+        for origin in &self.trust_origins {
+            client = client.trust_origin(&**origin);
+        }
+        client
     }
 }
