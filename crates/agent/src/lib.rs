@@ -40,6 +40,7 @@
 //! |---|---|
 //! | `sqlite` | tasks in a file, `server::backend::sqlite`, and with `graph` its threads, too; SQLite is built in |
 //! | `grpc` | gRPC beside JSON-RPC and REST, `server::GrpcAt` |
+//! | `flow` | `flow`: plans of agents, checked before they run |
 //! | `graph` | `graph`: graphs of steps, and graphs as agents |
 //! | `conformance` | `server::backend::conformance`: what a backend promises, as tests |
 
@@ -102,6 +103,12 @@ pub use llamon_server::check_agent;
 pub mod contracts {
     pub use llamon_core::contracts::*;
     pub use llamon_macros::InputContracts;
+}
+
+/// Workflows between agents: plans, checked before they run.
+#[cfg(feature = "flow")]
+pub mod flow {
+    pub use llamon_flow::*;
 }
 
 /// Graphs of steps, and a graph as an agent.
@@ -185,6 +192,16 @@ pub mod guide {
     #[cfg(feature = "graph")]
     #[doc = include_str!("../../../docs/guide/graphs.ko.md")]
     pub mod graphs_ko {}
+
+    /// Plans of agents.
+    #[cfg(feature = "flow")]
+    #[doc = include_str!("../../../docs/guide/workflows.md")]
+    pub mod workflows {}
+
+    /// 에이전트들의 계획.
+    #[cfg(feature = "flow")]
+    #[doc = include_str!("../../../docs/guide/workflows.ko.md")]
+    pub mod workflows_ko {}
 
     /// What a server accepts and keeps.
     #[doc = include_str!("../../../docs/guide/limits.md")]

@@ -10,6 +10,7 @@ use llamon_agent::core::UpstreamPartsPolicy;
 
 use crate::card::CardArgs;
 use crate::explain::ExplainArgs;
+use crate::flow::FlowArgs;
 use crate::new::NewArgs;
 use crate::store::StoreArgs;
 use crate::text::shell_word;
@@ -84,6 +85,8 @@ pub(crate) enum Command {
     Task(TaskArgs),
     /// Show what input contracts make of a message, and what the answer would be
     Explain(ExplainArgs),
+    /// Check a workflow's plan, and draw it
+    Flow(FlowArgs),
     /// Look after the file that a server keeps its tasks in
     Store(StoreArgs),
     /// Write a project with an agent that builds, runs and passes its own test

@@ -10,6 +10,7 @@ mod document;
 mod error;
 mod exit;
 mod explain;
+mod flow;
 mod log;
 mod new;
 mod out;
@@ -75,6 +76,7 @@ fn run(command: Command) -> Result<Exit, CliError> {
         }
         Command::Card(args) => runner::run(card::run(args), CliError::interrupted()),
         Command::Task(args) => runner::run(task::run(args), CliError::interrupted()),
+        Command::Flow(args) => flow::run(args),
         Command::Explain(args) => explain::run(&args),
         Command::Store(args) => store::run(&args),
         Command::New(args) => new::run(&args).map(|()| Exit::Completed),

@@ -1,5 +1,7 @@
 //! What steps receive: token for token, in the order of `from`, as often as it arrives.
 
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
 use llamon_core::{Part, Payload};
 use llamon_flow::data::{Answer, Answers, Item, Next, Origin, Skip};
 use llamon_flow::{Plan, Source};

@@ -1,6 +1,8 @@
 //! Plans as files: what is wrong with each, with its line and column, and no false word about
 //! those that are right. `UPDATE_GOLDEN=1` writes the expected texts anew.
 
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -235,9 +237,21 @@ fn documents_that_are_bombs_are_refused() {
     let deep = format!("steps: {}{}", "[".repeat(100_000), "]".repeat(100_000));
     let deep_map = format!("steps: {}1{}", "{a: ".repeat(50_000), "}".repeat(50_000));
     let large = format!("description: {}", "x".repeat(9 << 20));
-    let mut doubling = String::from("a0: &a0 {x: y}\n");
+    let mut aliases = format!(
+        "steps:\n  a: &a {{agent: 'https://a.example.com', text: '{}'}}\n",
+        "x".repeat(1 << 20)
+    );
+    for step in 0..9_000 {
+        aliases.push_str(&format!("  b{step}: *a\n"));
+    }
+    let mut doubling = String::from(
+        "agents:\n  a:\n    url: 'https://a.example.com'\n    trust_origins: &a0 [x, x]\n",
+    );
     for level in 1..40 {
-        doubling.push_str(&format!("a{level}: &a{level} [*a{0}, *a{0}]\n", level - 1));
+        doubling.push_str(&format!(
+            "  a{level}: {{url: x, trust_origins: &a{level} [*a{0}, *a{0}]}}\n",
+            level - 1
+        ));
     }
     let condition = format!(
         "steps:\n  a: {{agent: 'https://a.example.com', from: [input], when: \"{}@.input.text{}\"}}\noutputs: [a]\n",
@@ -253,10 +267,21 @@ fn documents_that_are_bombs_are_refused() {
         (deep_map, ""),
         (large, "8388608 are allowed"),
         (doubling, ""),
+        (aliases, ""),
         (condition, "deeper than 16"),
         (template, "more than 1000 places"),
     ] {
         let error = Plan::from_yaml(&document).unwrap_err().to_string();
         assert!(error.contains(expected) && error.len() < 1_000, "{error}");
     }
+}
+
+#[test]
+fn the_demo_is_a_plan_that_is_right() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/lock-report.yaml"
+    );
+    let plan = Plan::from_yaml(&fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!(check(&plan, &Cards::unknown()).findings(), []);
 }

@@ -9,6 +9,7 @@ mod card;
 mod demo;
 mod exit_codes;
 mod explain;
+mod flow;
 mod output;
 mod send;
 mod support;

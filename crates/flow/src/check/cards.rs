@@ -56,8 +56,11 @@ impl Cards {
     /// Fetches the cards of all agents, each within `timeout`. An agent that does not answer is a
     /// finding of the check. Cancel-safe.
     pub async fn fetch(plan: &Plan, timeout: Duration) -> Self {
-        let fetched = futures_util::stream::iter(agents(plan))
-            .map(|agent| async move { (agent.url.clone(), fetch(agent, timeout).await) })
+        let fetched = futures_util::stream::iter(agents(plan).into_iter().cloned())
+            .map(|agent: Agent| async move {
+                let card = fetch(&agent, timeout).await;
+                (agent.url, card)
+            })
             .buffer_unordered(AT_ONCE)
             .collect::<Vec<_>>()
             .await;

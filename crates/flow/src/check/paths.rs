@@ -5,8 +5,12 @@ use super::warning;
 use crate::finding::Finding;
 use crate::plan::{At, Dedupe, Plan, PlannedStep, Source};
 
-/// Sources that are looked at for all steps together; a plan of usual size is far below.
-const MAX_WORK: usize = 100_000_000;
+/// Steps that are looked at for all others together; a plan of usual size is far below.
+const MAX_WORK: usize = 20_000_000;
+/// Steps with repeats that are told; whoever reads these knows what kind of plan it is.
+const MAX_REPEATS: usize = 100;
+/// Outputs whose growth is estimated.
+const MAX_GROWTHS: usize = 100;
 /// Parts of an output from which on its growth is a warning, if there are several times as many
 /// as producers.
 const MANY_PARTS: u128 = 100;
@@ -29,23 +33,27 @@ pub struct Growth {
 pub(super) fn check(plan: &Plan, findings: &mut Vec<Finding>) -> Vec<Growth> {
     let mut paths = Paths::new(plan);
     let mut work = 0usize;
+    let mut repeats = 0;
     for (at, step) in plan.steps.iter().enumerate() {
         if passed_on(step).count() < 2 || step.dedupe() == Dedupe::ByContent {
             continue;
         }
         work = work.saturating_add(paths.position(at));
-        if work > MAX_WORK {
-            let message =
-                "the plan is too large to look for repeats at this step and those after it";
+        if work > MAX_WORK || repeats == MAX_REPEATS {
+            let message = "repeats are looked for up to here; the plan has too many steps, or too many with repeats";
             findings.push(warning(plan, "not-looked-at", At::Step(at), step, message));
             break;
         }
         paths.to(at);
-        findings.extend(repeat(plan, &paths, at, step));
+        if let Some(finding) = repeat(plan, &paths, at, step) {
+            repeats += 1;
+            findings.push(finding);
+        }
     }
     let growth: Vec<Growth> = plan
         .outputs
         .iter()
+        .take(MAX_GROWTHS)
         .filter_map(|output| growth(plan, &mut paths, *output))
         .collect();
     for (growth, (place, output)) in growth.iter().zip(plan.outputs.iter().enumerate()) {
@@ -85,6 +93,10 @@ fn repeat(plan: &Plan, paths: &Paths<'_>, at: usize, step: &PlannedStep) -> Opti
         .filter_map(|way| step.from.get(*way))
         .map(|source| plan.source_name(*source))
         .collect();
+    if through.first() == through.get(1) {
+        // The same source twice in `from`, which is told by itself.
+        return None;
+    }
     let place = At::From(at, *ways.get(1)?);
     let others = match producers.len() - 1 {
         0 => String::new(),
@@ -201,6 +213,7 @@ impl<'p> Paths<'p> {
             let Some(planned) = plan.steps.get(*step).filter(|_| count > 0) else {
                 continue;
             };
+            self.visited.push(node);
             let ways = self.ways.get(node).copied().unwrap_or_default();
             for (entry, source) in planned.from.iter().enumerate() {
                 if planned.each.as_ref().is_some_and(|each| each.of == *source) {
@@ -218,18 +231,15 @@ impl<'p> Paths<'p> {
                 self.arrive(from, count, ways);
             }
         }
-        let mut visited = std::mem::take(&mut self.visited);
-        visited.sort_by_key(|node| std::cmp::Reverse(self.rank(*node)));
-        self.visited = visited;
+        if self.count(0) > 0 {
+            self.visited.push(0);
+        }
     }
 
     fn arrive(&mut self, node: usize, count: u128, ways: [Option<usize>; 2]) {
         let (Some(slot), Some(known)) = (self.counts.get_mut(node), self.ways.get_mut(node)) else {
             return;
         };
-        if *slot == 0 {
-            self.visited.push(node);
-        }
         *slot = slot.saturating_add(count);
         for way in ways.into_iter().flatten() {
             if known.contains(&Some(way)) {

@@ -1,7 +1,7 @@
 use llamon_core::Part;
 use llamon_core::contracts::Selector;
 
-use super::{Reference, check_size, outside_strings};
+use super::{Reference, check_size, outside_strings, without_advice};
 
 /// A `when`: a logical expression as it stands in a filter of JSONPath (RFC 9535, section 2.3.5).
 /// `@` is the run.
@@ -79,15 +79,28 @@ fn references(expression: &str) -> Result<Vec<Reference>, String> {
     Ok(references)
 }
 
-/// The library's message is about the path around the expression.
+/// The library's message is about the path around the expression, with a position in it.
 fn explain(expression: &str, message: &str) -> String {
-    let whole = format!("{:?}", format!("$[?{expression}]"));
-    let message = message.strip_prefix(&whole).unwrap_or(message);
-    let message = message
-        .trim_start()
-        .strip_prefix("is no JSONPath: ")
-        .unwrap_or(message.trim_start());
-    format!("{expression:?} is no condition: {message}")
+    let around = "$[?";
+    let whole = format!("{:?}", format!("{around}{expression}]"));
+    let message = message.strip_prefix(&whole).unwrap_or(message).trim_start();
+    let Some(syntax) = message.strip_prefix("is no JSONPath: ") else {
+        return format!("{expression:?} {}", without_advice(message));
+    };
+    let position = (syntax.strip_prefix("at position "))
+        .and_then(|rest| rest.split_once(", in long-hand segment, "))
+        .and_then(|(position, problem)| Some((position.parse::<usize>().ok()?, problem)));
+    match position {
+        Some((position, problem)) => {
+            let character = (position + 1).saturating_sub(around.len());
+            let problem = match problem {
+                "expected closing ']'" => "an operator (== != < <= > >= && ||) is expected",
+                other => other,
+            };
+            format!("{expression:?} is no condition: at character {character}, {problem}")
+        }
+        None => format!("{expression:?} is no condition: {syntax}"),
+    }
 }
 
 #[cfg(test)]

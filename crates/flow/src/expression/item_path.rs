@@ -1,7 +1,7 @@
 use llamon_core::Part;
 use llamon_core::contracts::{SelectedItem, Selector};
 
-use super::check_size;
+use super::{check_size, without_advice};
 
 /// The path of an `each`.
 #[derive(Debug)]
@@ -17,7 +17,8 @@ impl ItemPath {
             return Err(format!("{path:?} is no JSONPath, which begins with `$`"));
         }
         Ok(Self {
-            selector: Selector::new(path).map_err(|error| error.to_string())?,
+            selector: Selector::new(path)
+                .map_err(|error| without_advice(&error.to_string()).to_owned())?,
             path: path.to_owned(),
         })
     }

@@ -42,6 +42,13 @@ fn check_size(expression: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// A contract's message without what only a contract can do about it.
+fn without_advice(message: &str) -> &str {
+    message
+        .strip_suffix("; use `pattern` in the schema")
+        .unwrap_or(message)
+}
+
 /// The characters that stand in no quotes, with their byte offsets.
 fn outside_strings(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut quote = None;

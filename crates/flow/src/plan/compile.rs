@@ -369,12 +369,13 @@ impl<'d> Compiler<'d> {
                 }
                 at = steps.get(step).and_then(|step| step.goes_to);
             }
-            let ring = at.filter(|step| *step != start || steps.len() > 1);
-            if let Some(ring) = ring.filter(|step| state.get(*step) == Some(&(start + 1))) {
+            if let Some(ring) = at.filter(|step| state.get(*step) == Some(&(start + 1))) {
                 let message = "`goto` leads back to this step when the others fail, too";
                 self.error("cycle", At::Field(ring, "on_error"), message);
-                if let Some(step) = steps.get_mut(ring) {
-                    step.goes_to = None;
+                // Broken here, so that nothing further on goes round for ever.
+                let target = steps.get_mut(ring).and_then(|step| step.goes_to.take());
+                if let Some(target) = target.and_then(|target| steps.get_mut(target)) {
+                    target.stands_in_for.retain(|step| *step != ring);
                 }
             }
         }

@@ -46,6 +46,13 @@ fn parse(text: &str) -> Result<Document, Finding> {
     let options = serde_saphyr::options! {
         duplicate_keys: DuplicateKeyPolicy::Error,
         with_snippet: false,
+        // A text of a megabyte with ten thousand aliases would be gigabytes.
+        budget: serde_saphyr::budget! {
+            max_aliases: 1_000,
+            max_recorded_anchor_bytes: 64 << 10,
+            max_nodes: 500_000,
+            max_events: 2_000_000,
+        },
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let at = error.location();
@@ -60,6 +67,11 @@ fn parse(text: &str) -> Result<Document, Finding> {
 
 /// The reader's messages name its own types and settings.
 fn in_our_words(message: &str) -> String {
+    if let Some(breach) = message.strip_prefix("budget breached: ") {
+        return format!(
+            "the document has more entries, aliases, depth or anchored text than a plan may have ({breach})"
+        );
+    }
     let swaps = [
         (", set DuplicateKeyPolicy in Options if acceptable", ""),
         ("duplicate mapping key:", "this name is given twice:"),
@@ -86,12 +98,11 @@ fn in_our_words(message: &str) -> String {
         ),
         (", expected one of ", "; there are "),
     ];
-    let message = swaps
+    swaps
         .iter()
         .fold(message.to_owned(), |message, (theirs, ours)| {
             message.replace(theirs, ours)
-        });
-    message
+        })
 }
 
 #[derive(Default)]

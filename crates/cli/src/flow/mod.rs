@@ -1,0 +1,52 @@
+//! `llamon flow`: plans of agents.
+
+mod check;
+mod graph;
+
+use std::path::Path;
+
+use clap::Subcommand;
+use llamon_agent::flow::{PLAN_SCHEMA, Plan, PlanError};
+
+use crate::attach::read_text;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::out::Out;
+use crate::runner;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FlowArgs {
+    #[command(subcommand)]
+    command: FlowCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum FlowCommand {
+    /// Say what is wrong with a plan before it runs
+    Check(check::CheckArgs),
+    /// Draw a plan
+    Graph(graph::GraphArgs),
+    /// Print the JSON Schema of plans, for editors
+    Schema,
+}
+
+/// Runs the subcommand. Files are read before the runtime starts.
+pub(crate) fn run(args: FlowArgs) -> Result<Exit, CliError> {
+    match args.command {
+        FlowCommand::Check(args) => {
+            let plan = read(&args.plan)?;
+            runner::run(check::run(args, plan), CliError::interrupted())
+        }
+        FlowCommand::Graph(args) => graph::run(&args),
+        FlowCommand::Schema => {
+            Out::default().raw(PLAN_SCHEMA)?;
+            Ok(Exit::Completed)
+        }
+    }
+}
+
+/// Reads a plan; the inner error is what is wrong with it.
+fn read(path: &Path) -> Result<Result<Plan, PlanError>, CliError> {
+    let text = read_text(path, "a plan is YAML or JSON, in UTF-8")?;
+    Ok(Plan::from_yaml(&text))
+}
