@@ -28,7 +28,7 @@
 //! ").unwrap_err();
 //! assert_eq!(
 //!     error.to_string(),
-//!     "3:52: error: step \"findings\": `from` names \"packages\"; there are input",
+//!     "3:53: error: step \"findings\": `from` names \"packages\"; there are input",
 //! );
 //! # Ok::<(), llamon_flow::PlanError>(())
 //! ```

@@ -29,7 +29,7 @@ async fn check_fetches_cards_and_warns_with_line_and_column() {
     let (_folder, path) = file("plan.yaml", diamond(server.url()).as_bytes());
     let ran = llamon(&["flow", "check", &path]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let expected = format!("{path}:7:31: warning: step \"d\": what a answers can arrive 2 times");
+    let expected = format!("{path}:7:30: warning: step \"d\": what a answers can arrive 2 times");
     assert!(ran.stdout.starts_with(&expected), "{}", ran.stdout);
     assert!(
         ran.stdout.ends_with("4 steps: 0 errors, 1 warning\n"),
@@ -51,7 +51,7 @@ async fn what_is_wrong_decides_the_exit_code() {
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(
         ran.stdout.contains(
-            "4:13: error: step \"a\": the agent test at http://127.0.0.1:1 does not answer"
+            "4:14: error: step \"a\": the agent test at http://127.0.0.1:1 does not answer"
         ),
         "{}",
         ran.stdout

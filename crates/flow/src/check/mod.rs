@@ -14,7 +14,7 @@
 //! ")?;
 //! let report = check(&plan, &Cards::unknown());
 //! assert!(!report.has_errors());
-//! assert!(report.findings()[0].to_string().starts_with("6:46: warning: step \"d\": what a answers can arrive 2 times"));
+//! assert!(report.findings()[0].to_string().starts_with("6:49: warning: step \"d\": what a answers can arrive 2 times"));
 //! # Ok::<(), llamon_flow::PlanError>(())
 //! ```
 

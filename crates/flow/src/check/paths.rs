@@ -177,14 +177,12 @@ impl<'p> Paths<'p> {
         self.counts.get(node).copied().unwrap_or_default()
     }
 
+    /// In the order of `from`.
     fn ways(&self, node: usize) -> Vec<usize> {
-        self.ways
-            .get(node)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .copied()
-            .collect()
+        let ways = self.ways.get(node).into_iter().flatten().flatten();
+        let mut ways: Vec<usize> = ways.copied().collect();
+        ways.sort_unstable();
+        ways
     }
 
     fn is_repeated(&self, node: usize) -> bool {
