@@ -1,5 +1,7 @@
 //! Pictures of a plan and of a run.
 
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
 use llamon_core::{Part, Payload};
 use llamon_flow::Plan;
 use llamon_flow::data::{Answer, Answers};
