@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use llamon_client::Binding;
 use serde_json::{Map, Value, json};
 
 use super::{Agent, Ask, DEFAULT_TIMEOUT, Dedupe, Each, OnError, Plan, Retry, Step};
@@ -39,8 +38,10 @@ fn object<'n>(entries: impl Iterator<Item = (&'n String, Value)>) -> String {
 
 fn agent_value(agent: &Agent) -> Value {
     let mut value = json!({"url": agent.url, "trust_origins": agent.trust_origins});
-    let binding = agent.binding.map(|binding| match binding {
-        Binding::Rest => "rest",
+    // As a document names them, not as a card does.
+    let binding = agent.binding.map(|binding| match binding.as_str() {
+        "HTTP+JSON" => "rest",
+        "GRPC" => "grpc",
         _ => "jsonrpc",
     });
     let optional = [

@@ -156,9 +156,12 @@ impl Reader {
         match &**binding.value() {
             "jsonrpc" => Some(Binding::JsonRpc),
             "rest" => Some(Binding::Rest),
+            #[cfg(feature = "grpc")]
+            "grpc" => Some(Binding::Grpc),
             other => {
-                let message =
-                    format!("the agent {agent:?}: binding is {other:?}; it takes jsonrpc or rest");
+                let message = format!(
+                    "the agent {agent:?}: binding is {other:?}; it takes jsonrpc, rest or, with the feature `grpc`, grpc"
+                );
                 self.findings
                     .push(Finding::error("bad-value", message).at(binding.place()));
                 None
