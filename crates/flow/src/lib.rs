@@ -40,11 +40,14 @@
 //! * [`data`]: what each step receives, as pure functions of the plan and the answers so far.
 
 pub mod check;
+mod clock;
 pub mod data;
 mod expression;
 mod finding;
 pub mod picture;
 mod plan;
+pub mod run;
+pub mod store;
 
 pub use finding::{Finding, Place, PlanError, Severity};
 pub use plan::{
