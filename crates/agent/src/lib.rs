@@ -40,8 +40,8 @@
 //! |---|---|
 //! | `sqlite` | tasks in a file, `server::backend::sqlite`, and with `graph` its threads, too; SQLite is built in |
 //! | `grpc` | gRPC beside JSON-RPC and REST, `server::GrpcAt` |
-//! | `flow` | `flow`: plans of agents, checked before they run |
 //! | `graph` | `graph`: graphs of steps, and graphs as agents |
+//! | `flow` | `flow`: workflows of agents, `flow::Plan`, and plans as agents, `flow::WorkflowAgent` |
 //! | `conformance` | `server::backend::conformance`: what a backend promises, as tests |
 
 pub use llamon_client as client;

@@ -67,6 +67,11 @@ pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Whether standard error is a terminal.
+pub(crate) fn is_error_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
 /// The columns that standard output has.
 pub(crate) fn width() -> usize {
     if !is_terminal() {

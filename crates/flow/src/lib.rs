@@ -39,6 +39,8 @@
 //! * [`picture`]: plans and runs as Mermaid, DOT and SVG.
 //! * [`data`]: what each step receives, as pure functions of the plan and the answers so far.
 
+#[cfg(feature = "agent")]
+mod agent;
 pub mod check;
 mod clock;
 pub mod data;
@@ -49,6 +51,8 @@ mod plan;
 pub mod run;
 pub mod store;
 
+#[cfg(feature = "agent")]
+pub use agent::WorkflowAgent;
 pub use finding::{Finding, Place, PlanError, Severity};
 pub use plan::{
     Agent, Ask, DEFAULT_TIMEOUT, Dedupe, Each, MAX_DOCUMENT_BYTES, MAX_NAME_CHARS, MAX_STEPS,

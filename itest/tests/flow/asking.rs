@@ -38,7 +38,7 @@ outputs: [both]
     let Stand::Waiting(waiting) = stand else {
         panic!("{stand:?}")
     };
-    assert_eq!(waiting, [ask.clone()]);
+    assert_eq!(waiting, std::slice::from_ref(&ask));
     assert_eq!(log.all().len(), 1);
     let open = runner.store().load(&id).await.unwrap();
     let question = open

@@ -1,8 +1,14 @@
 //! Runs of plans with real agents.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may stop at the first surprise; clippy takes helpers of tests for no tests"
+)]
+
 mod asking;
 mod failures;
 mod figures;
 mod items;
+mod nested;
 mod resume;
 mod support;

@@ -2,6 +2,7 @@
 
 mod check;
 mod graph;
+mod runs;
 
 use std::path::Path;
 
@@ -28,6 +29,8 @@ enum FlowCommand {
     Graph(graph::GraphArgs),
     /// Print the JSON Schema of plans, for editors
     Schema,
+    #[command(flatten)]
+    Runs(runs::RunsCommand),
 }
 
 /// Runs the subcommand. Files are read before the runtime starts.
@@ -42,7 +45,20 @@ pub(crate) fn run(args: FlowArgs) -> Result<Exit, CliError> {
             Out::default().raw(PLAN_SCHEMA)?;
             Ok(Exit::Completed)
         }
+        FlowCommand::Runs(command) => {
+            let ready = command.read()?;
+            let interrupted = ready.interrupted();
+            runner::run(ready.run(), interrupted)
+        }
     }
+}
+
+/// Reads a plan that must be right.
+fn read_plan(path: &Path) -> Result<Plan, CliError> {
+    read(path)?.map_err(|error| {
+        CliError::usage(format!("the plan cannot run:\n{error}"))
+            .with_next("`llamon flow check` says more")
+    })
 }
 
 /// Reads a plan; the inner error is what is wrong with it.

@@ -11,6 +11,7 @@ mod exit_codes;
 mod explain;
 mod flow;
 mod output;
+mod runs;
 mod send;
 mod support;
 mod task;

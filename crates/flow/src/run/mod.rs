@@ -87,12 +87,19 @@ impl Runner {
         &self.store
     }
 
+    /// An id that no run has: 12 hexadecimal digits.
+    pub fn new_id() -> String {
+        let mut id = uuid::Uuid::new_v4().simple().to_string();
+        id.truncate(12);
+        id
+    }
+
     /// Stores a new run, and returns its id. Nothing is sent before [`Runner::drive`].
     ///
     /// # Errors
     /// When it cannot be stored.
     pub async fn begin(&self, plan: &Plan, input: Payload) -> Result<String, RunError> {
-        let id = uuid::Uuid::new_v4().to_string();
+        let id = Self::new_id();
         self.begin_as(&id, plan, input).await?;
         Ok(id)
     }

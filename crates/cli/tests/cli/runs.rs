@@ -1,0 +1,134 @@
+//! `llamon flow run` and what goes with it: runs, which are stored.
+
+use llamon_agent::server::{AgentError, Answer, Turn};
+use serde_json::Value;
+
+use crate::support::{file, llamon, serve};
+
+async fn shout(turn: Turn) -> Result<String, AgentError> {
+    Ok(turn.query().to_uppercase())
+}
+
+async fn ask(turn: Turn) -> Result<Answer, AgentError> {
+    if turn.number() == 1 {
+        return Ok(Answer::input_required("which colour?")?);
+    }
+    Ok(Answer::completed(turn.query().to_owned())?)
+}
+
+fn plan(first: &str, second: &str) -> String {
+    format!(
+        "
+name: colours
+steps:
+  a: {{agent: '{first}', from: [input]}}
+  b: {{agent: '{second}', from: [a], text: 'it is {{{{a.text}}}}'}}
+outputs: [b]
+"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn run_prints_the_answer_and_show_says_what_each_step_did() {
+    let server = serve(shout).await;
+    let (folder, path) = file("plan.yaml", plan(server.url(), server.url()).as_bytes());
+    let store = folder.path().join("data/flows.db");
+    let store = store.to_str().unwrap();
+    let ran = llamon(&[
+        "flow", "run", &path, "--store", store, "--id", "r1", "--input", "hello",
+    ])
+    .await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.stdout, "IT IS HELLO\n");
+    for line in ["run r1", "a: started", "a: completed", "b: completed"] {
+        assert!(ran.stderr.contains(line), "{line}: {}", ran.stderr);
+    }
+    let shown = llamon(&["flow", "show", "r1", "--store", store]).await;
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    assert!(
+        shown.stdout.starts_with("run r1 of colours: completed\n"),
+        "{}",
+        shown.stdout
+    );
+    let shown = llamon(&["flow", "show", "r1", "--store", store, "--json"]).await;
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(shown["calls"][1]["context"], "r1/b");
+    assert_eq!(shown["calls"][1]["parts"][0]["text"], "IT IS HELLO");
+    let list = llamon(&["flow", "list", "--store", store, "--json"]).await;
+    let list: Value = serde_json::from_str(&list.stdout).unwrap();
+    assert_eq!(list[0]["run"], "r1");
+    // What has ended gives its answer again.
+    let again = llamon(&["flow", "resume", "r1", "--store", store]).await;
+    assert_eq!((again.code, &*again.stdout), (Some(0), "IT IS HELLO\n"));
+    let twice = llamon(&[
+        "flow", "run", &path, "--store", store, "--id", "r1", "--input", "x",
+    ])
+    .await;
+    assert_eq!(twice.code, Some(2), "{twice:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_ends_with_5_and_its_answer_goes_on_with_the_run() {
+    let (asks, shouts) = (serve(ask).await, serve(shout).await);
+    let (folder, path) = file("plan.yaml", plan(asks.url(), shouts.url()).as_bytes());
+    let store = folder.path().join("flows.db");
+    let store = store.to_str().unwrap();
+    let ran = llamon(&[
+        "flow", "run", &path, "--store", store, "--id", "r2", "--input", "x",
+    ])
+    .await;
+    assert_eq!(ran.code, Some(5), "{ran:?}");
+    assert!(
+        ran.stderr.contains("a: asks: which colour?"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stderr.contains("llamon flow answer r2"),
+        "{}",
+        ran.stderr
+    );
+    let wrong = llamon(&["flow", "answer", "r2", "b", "red", "--store", store]).await;
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(
+        wrong.stderr.contains("no open question"),
+        "{}",
+        wrong.stderr
+    );
+    let ran = llamon(&[
+        "flow", "answer", "r2", "a", "red", "--store", store, "--json",
+    ])
+    .await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let last: Value = serde_json::from_str(ran.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!(last["event"], "run-ended");
+    assert_eq!(last["text"], "IT IS RED");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancel_and_failures_have_exit_codes_of_their_own() {
+    let asks = serve(ask).await;
+    let (folder, path) = file("plan.yaml", plan(asks.url(), asks.url()).as_bytes());
+    let store = folder.path().join("flows.db");
+    let store = store.to_str().unwrap();
+    let run = [
+        "flow", "run", &path, "--store", store, "--input", "x", "--id",
+    ];
+    assert_eq!(llamon(&[&run[..], &["r3"]].concat()).await.code, Some(5));
+    let canceled = llamon(&["flow", "cancel", "r3", "--store", store]).await;
+    assert_eq!(canceled.code, Some(0), "{canceled:?}");
+    let resumed = llamon(&["flow", "resume", "r3", "--store", store]).await;
+    assert_eq!(resumed.code, Some(6), "{resumed:?}");
+    // No input is a message without a part.
+    let failed = llamon(&["flow", "run", &path, "--store", store]).await;
+    assert_eq!(failed.code, Some(4), "{failed:?}");
+    assert!(
+        failed.stderr.contains("nothing to send"),
+        "{}",
+        failed.stderr
+    );
+    let unknown = llamon(&["flow", "show", "nobody", "--store", store]).await;
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+    let no_store = llamon(&["flow", "list", "--store", "/nowhere/flows.db"]).await;
+    assert_eq!(no_store.code, Some(2), "{no_store:?}");
+}
