@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware;
 use axum::routing::any;
 use llamon_core::Limits;
-use llamon_core::a2a::VERSION_HEADER;
+use llamon_core::a2a::{EXTENSIONS_HEADER, VERSION_HEADER};
 
 /// What translating needs to know of its agent.
 pub(super) struct Translator {
@@ -50,9 +50,16 @@ pub(super) fn speak(router: Router, translator: Translator) -> Router {
         .merge(rest)
 }
 
+/// The header of 0.3 that names extensions, in requests and answers.
+const V03_EXTENSIONS_HEADER: HeaderName = HeaderName::from_static("x-a2a-extensions");
+
 /// Makes a request's head one of 1.0, whose body has another length.
 fn upgrade_head(parts: &mut Parts) {
     let version = HeaderValue::from_static(llamon_core::a2a::PROTOCOL_VERSION);
     parts.headers.insert(VERSION_HEADER, version);
     parts.headers.remove(header::CONTENT_LENGTH);
+    let asked = parts.headers.get_all(V03_EXTENSIONS_HEADER).iter();
+    for extensions in asked.cloned().collect::<Vec<_>>() {
+        parts.headers.append(EXTENSIONS_HEADER, extensions);
+    }
 }

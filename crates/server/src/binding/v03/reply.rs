@@ -5,8 +5,10 @@ use axum::http::{HeaderValue, Response, header};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use llamon_core::a2a::v03::Shape;
-use llamon_core::a2a::{A2aError, ErrorCode};
+use llamon_core::a2a::{A2aError, EXTENSIONS_HEADER, ErrorCode};
 use llamon_core::json::ReadError;
+
+use super::V03_EXTENSIONS_HEADER;
 
 pub(super) const JSON: &str = "application/json";
 
@@ -16,6 +18,9 @@ pub(super) async fn translate(
     write: impl Fn(&str) -> String + Send + 'static,
 ) -> Response<Body> {
     let (mut parts, body) = response.into_parts();
+    if let Some(used) = parts.headers.get(EXTENSIONS_HEADER).cloned() {
+        parts.headers.insert(V03_EXTENSIONS_HEADER, used);
+    }
     let media_type = parts.headers.get(header::CONTENT_TYPE);
     let media_type = media_type.and_then(|value| value.to_str().ok());
     let media_type = media_type.unwrap_or_default();
