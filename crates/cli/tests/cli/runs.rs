@@ -1,9 +1,12 @@
 //! `llamon flow run` and what goes with it: runs, which are stored.
 
+use std::sync::{Arc, Mutex};
+
 use llamon_agent::server::{AgentError, Answer, Turn};
 use serde_json::Value;
+use tokio::sync::{Notify, Semaphore};
 
-use crate::support::{file, llamon, serve};
+use crate::support::{Running, file, llamon, serve};
 
 async fn shout(turn: Turn) -> Result<String, AgentError> {
     Ok(turn.query().to_uppercase())
@@ -131,4 +134,50 @@ async fn cancel_and_failures_have_exit_codes_of_their_own() {
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
     let no_store = llamon(&["flow", "list", "--store", "/nowhere/flows.db"]).await;
     assert_eq!(no_store.code, Some(2), "{no_store:?}");
+}
+
+/// `kill -9` in each step: the task runs on, `resume` finds it, and nothing is sent twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_killed_goes_on_and_sends_nothing_twice() {
+    let got = Arc::new(Mutex::new(Vec::new()));
+    let (begun, gate) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
+    let (g, b, s) = (Arc::clone(&got), Arc::clone(&begun), Arc::clone(&gate));
+    let slow = move |turn: Turn| {
+        let (got, begun, gate) = (Arc::clone(&g), Arc::clone(&b), Arc::clone(&s));
+        async move {
+            got.lock().unwrap().push(turn.context_id().to_owned());
+            begun.notify_one();
+            gate.acquire().await?.forget();
+            Ok::<_, AgentError>(turn.query().to_owned())
+        }
+    };
+    let server = serve(slow).await;
+    let (folder, path) = file("plan.yaml", plan(server.url(), server.url()).as_bytes());
+    let store = folder.path().join("flows.db");
+    let store = store.to_str().unwrap().to_owned();
+    let run = [
+        "flow", "run", &path, "--store", &store, "--id", "r4", "--input", "x",
+    ];
+    let resume = ["flow", "resume", "r4", "--store", &store];
+    for args in [&run[..], &resume[..]] {
+        let mut running = Running::start(args);
+        // The agent has the message of the next step.
+        begun.notified().await;
+        running.child.kill().unwrap();
+        running.child.wait().unwrap();
+        gate.add_permits(1);
+    }
+    let ended = llamon(&resume).await;
+    assert_eq!(
+        (ended.code, &*ended.stdout),
+        (Some(0), "it is x\n"),
+        "{ended:?}"
+    );
+    assert_eq!(*got.lock().unwrap(), ["r4/a", "r4/b"]);
+    let shown = llamon(&["flow", "show", "r4", "--store", &store, "--json"]).await;
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    for call in shown["calls"].as_array().unwrap() {
+        assert_eq!(call["possiblyRepeated"], 0);
+        assert_eq!(call["attempts"], 1);
+    }
 }
