@@ -71,6 +71,27 @@ async fn run_prints_the_answer_and_show_says_what_each_step_did() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn show_has_the_steps_in_the_order_of_the_plan() {
+    let server = serve(shout).await;
+    let plan = plan(server.url(), server.url())
+        .replace("  a:", "  z:")
+        .replace("from: [a]", "from: [z]")
+        .replace("a.text", "z.text");
+    let (folder, path) = file("plan.yaml", plan.as_bytes());
+    let store = folder.path().join("flows.db");
+    let store = store.to_str().unwrap();
+    let ran = llamon(&[
+        "flow", "run", &path, "--store", store, "--id", "r5", "--input", "x",
+    ])
+    .await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let shown = llamon(&["flow", "show", "r5", "--store", store, "--json"]).await;
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(shown["steps"][0]["step"], "z");
+    assert_eq!(shown["calls"][0]["call"], "z");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_question_ends_with_5_and_its_answer_goes_on_with_the_run() {
     let (asks, shouts) = (serve(ask).await, serve(shout).await);
     let (folder, path) = file("plan.yaml", plan(asks.url(), shouts.url()).as_bytes());

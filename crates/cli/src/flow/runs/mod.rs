@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgAction, Args, Subcommand};
 use llamon_agent::core::{Part, Payload};
 use llamon_agent::flow::Plan;
-use llamon_agent::flow::run::{RunError, Runner, Stand, Watch};
+use llamon_agent::flow::run::{self, RunError, Runner, Stand, Watch};
 use llamon_agent::flow::store::{CallId, RunState, RunStore, RunStoreError};
 use tokio_util::sync::CancellationToken;
 
@@ -281,7 +281,16 @@ async fn other(command: RunsCommand) -> Result<Exit, CliError> {
         RunsCommand::Show(args) => {
             let store = &args.store.file;
             let loaded = open(store, false)?.load(&args.run).await;
-            let run = loaded.map_err(|error| unusable(&error, store))?;
+            let mut run = loaded.map_err(|error| unusable(&error, store))?;
+            if let Ok((plan, _)) = run::answers(&run) {
+                // As the plan has them, each after those that it needs.
+                let place = |step: &str| {
+                    let index = plan.step_index(step);
+                    plan.order().iter().position(|at| Some(*at) == index)
+                };
+                run.steps.sort_by_key(|step| place(&step.step));
+                run.calls.sort_by_key(|call| place(&call.id.step));
+            }
             let mut out = Out::default();
             if args.shown.json {
                 out.raw(&json::run(&run))?;
