@@ -24,4 +24,4 @@ AGENT_ARGUMENTS=(--also-0.3)
 python_env
 interop_build
 their_client "$VENV/bin/python" "$HERE/check.py"
-our_client "$HERE/differs.txt" --patience 30 "$VENV/bin/python" "$HERE/server.py"
+our_client "$HERE/differs.txt" --patience 10 "$VENV/bin/python" "$HERE/server.py"
