@@ -241,7 +241,7 @@ impl<'r> Drive<'r> {
         };
         let mut started = Started::new(items);
         for call in calls {
-            let at = call.id.item.map_or(0, |item| item as usize);
+            let at = call.id.index();
             let Some(slot) = started.calls.get_mut(at) else {
                 continue;
             };
@@ -304,11 +304,9 @@ impl<'r> Drive<'r> {
             match self.plan.next(index, &self.answers) {
                 Ok(Next::Run) => self.start_step(index),
                 Ok(Next::Skip(skip)) => {
-                    self.answers.set(index, Answer::skipped());
                     let reason = Some(skip.as_str().to_owned());
-                    self.end_step(index, StepState::Skipped, reason);
-                    self.set(index, StepRun::Ended);
-                    self.release(index);
+                    let answer = Ok(Answer::skipped());
+                    self.end_step(index, StepState::Skipped, reason, answer);
                 }
                 Err(error) => self.fail_step(index, error.to_string()),
             }
@@ -397,18 +395,14 @@ impl<'r> Drive<'r> {
     }
 
     fn begin_call(&mut self, index: usize, at: usize, begun: &mut Vec<(Call, Begin)>) {
-        let Some(planned) = self.plan.steps().get(index) else {
+        let Some(id) = self.call_id(index, at) else {
             return;
         };
-        let id = match planned.each() {
-            None => CallId::of_step(planned.name()),
-            Some(_) => CallId::of_item(planned.name(), u32::try_from(at).unwrap_or(u32::MAX)),
-        };
+        let message_id = message_id(&self.run, &id, 1);
         match self.call(index, &id) {
             Ok((call, traffic)) => {
                 let stored = call.permit.is_some();
                 if stored {
-                    let message_id = message_id(&self.run, &id, 1);
                     self.changes
                         .push(sending(&id, 1, &message_id, traffic, false));
                 }
@@ -416,7 +410,6 @@ impl<'r> Drive<'r> {
             }
             Err(reason) => {
                 // It is a call that failed, so that a report has it.
-                let message_id = message_id(&self.run, &id, 1);
                 let traffic = Traffic::default();
                 self.changes
                     .push(sending(&id, 1, &message_id, traffic, false));
@@ -491,7 +484,7 @@ impl<'r> Drive<'r> {
                 question,
                 is_auth,
             } => {
-                let at = id.item.map_or(0, |item| item as usize);
+                let at = id.index();
                 let asked = Asked {
                     attempt,
                     task_id,
@@ -549,7 +542,7 @@ impl<'r> Drive<'r> {
     }
 
     fn close_call(&mut self, index: usize, id: &CallId, end: Result<Vec<Part>, String>) {
-        let at = id.item.map_or(0, |item| item as usize);
+        let at = id.index();
         self.asking.remove(&(index, at));
         if let Some(StepRun::Started(started)) = self.steps.get_mut(index) {
             started.open = started.open.saturating_sub(1);
@@ -577,9 +570,8 @@ impl<'r> Drive<'r> {
         if self.cancel.is_cancelled()
             && (started.next < started.calls.len() || started.failure().is_some())
         {
-            self.end_step(index, StepState::Canceled, None);
-            self.set(index, StepRun::Dead("was canceled".to_owned()));
-            return;
+            let dead = Err("was canceled".to_owned());
+            return self.end_step(index, StepState::Canceled, None, dead);
         }
         let failure = started.reason();
         let answer = answer_of(planned.on_error(), failure.clone(), started.payload());
@@ -587,15 +579,7 @@ impl<'r> Drive<'r> {
             None => StepState::Completed,
             Some(_) => StepState::Failed,
         };
-        self.end_step(index, state, failure);
-        match answer {
-            Ok(answer) => {
-                self.answers.set(index, answer);
-                self.set(index, StepRun::Ended);
-                self.release(index);
-            }
-            Err(reason) => self.set(index, StepRun::Dead(reason)),
-        }
+        self.end_step(index, state, failure, answer);
     }
 
     /// The step failed before it had calls.
@@ -604,18 +588,17 @@ impl<'r> Drive<'r> {
             return;
         };
         let answer = answer_of(planned.on_error(), Some(reason.clone()), Vec::new().into());
-        self.end_step(index, StepState::Failed, Some(reason));
-        match answer {
-            Ok(answer) => {
-                self.answers.set(index, answer);
-                self.set(index, StepRun::Ended);
-                self.release(index);
-            }
-            Err(reason) => self.set(index, StepRun::Dead(reason)),
-        }
+        self.end_step(index, StepState::Failed, Some(reason), answer);
     }
 
-    fn end_step(&mut self, index: usize, state: StepState, reason: Option<String>) {
+    /// The step has ended, with an answer for the steps that need it, or with why they never start.
+    fn end_step(
+        &mut self,
+        index: usize,
+        state: StepState,
+        reason: Option<String>,
+        answer: Result<Answer, String>,
+    ) {
         let Some(planned) = self.plan.steps().get(index) else {
             return;
         };
@@ -630,6 +613,14 @@ impl<'r> Drive<'r> {
             state,
             reason,
         });
+        match answer {
+            Ok(answer) => {
+                self.answers.set(index, answer);
+                self.set(index, StepRun::Ended);
+                self.release(index);
+            }
+            Err(reason) => self.set(index, StepRun::Dead(reason)),
+        }
     }
 
     /// Those that need the step have one less to wait for.
@@ -675,7 +666,7 @@ impl<'r> Drive<'r> {
             let Some(step) = self.plan.step_index(&id.step) else {
                 continue;
             };
-            let at = id.item.map_or(0, |item| item as usize);
+            let at = id.index();
             if let Some(asked) = self.asking.remove(&(step, at)) {
                 let begin = Begin::Answer {
                     attempt: asked.attempt,

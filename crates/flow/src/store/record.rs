@@ -29,6 +29,11 @@ impl CallId {
         }
     }
 
+    /// Its place among the calls of its step.
+    pub(crate) fn index(&self) -> usize {
+        self.item.map_or(0, |item| item as usize)
+    }
+
     pub(super) fn item_key(&self) -> i64 {
         self.item.map_or(-1, i64::from)
     }

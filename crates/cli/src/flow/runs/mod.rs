@@ -4,6 +4,7 @@ mod json;
 mod live;
 mod report;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args, Subcommand};
@@ -284,10 +285,9 @@ async fn other(command: RunsCommand) -> Result<Exit, CliError> {
             let mut run = loaded.map_err(|error| unusable(&error, store))?;
             if let Ok((plan, _)) = run::answers(&run) {
                 // As the plan has them, each after those that it needs.
-                let place = |step: &str| {
-                    let index = plan.step_index(step);
-                    plan.order().iter().position(|at| Some(*at) == index)
-                };
+                let order = plan.order().iter().enumerate();
+                let places: HashMap<usize, usize> = order.map(|(at, step)| (*step, at)).collect();
+                let place = |step: &str| places.get(&plan.step_index(step)?).copied();
                 run.steps.sort_by_key(|step| place(&step.step));
                 run.calls.sort_by_key(|call| place(&call.id.step));
             }
