@@ -64,9 +64,9 @@ fuzz target seconds="60":
         "$out/corpus/{{ target }}" fuzz/corpus/{{ target }} -- -artifact_prefix="$out/artifacts/{{ target }}/" \
         -max_total_time={{ seconds }} -timeout=10 -rss_limit_mb=2048 -max_len=16384
 
-# licences, duplicate versions, banned crates and sources (cargo-deny; add `advisories` when online)
+# licences, duplicate versions, banned crates and sources of all lock files (`advisories`: what RustSec knows against them)
 deny *checks="bans licenses sources":
-    cargo deny --locked check {{ checks }}
+    itest/deny/run.sh {{ checks }}
 
 # API docs of the workspace, warnings are errors
 doc:
@@ -78,4 +78,4 @@ ci:
 
 # remove what the checks generated (scaffolded builds, Python environment, CI output)
 clean-generated:
-    rm -rf target/scaffold target/itest-python target/itest-js target/itest-rust-peer target/itest-proof target/itest-graph target/ci
+    rm -rf target/scaffold target/itest-python target/itest-js target/itest-rust-peer target/itest-proof target/itest-graph target/itest-deny target/ci
