@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use axum::http::{HeaderMap, Request, Version};
+use axum::http::{HeaderMap, Request, Response, Version};
 use bytes::{Buf as _, Bytes, BytesMut};
 use bytestring::ByteString;
 use h2::RecvStream;
@@ -19,7 +19,7 @@ use prost::Message;
 use tokio::net::TcpStream;
 use tonic::Status;
 
-use super::Refused;
+use super::{Refused, Transcript};
 use crate::agents::patient;
 use crate::raw::Raw;
 
@@ -43,23 +43,7 @@ pub(super) async fn open(
     method: &str,
     params: &str,
 ) -> Result<Stream, Refused> {
-    let authority = url.strip_prefix("http://").expect("an http URL");
-    let authority = authority.split('/').next().expect("an authority");
-    let mut sender = connect(authority).await;
-    let mut request = Request::post(format!("http://{authority}/{SERVICE}/{method}"))
-        .version(Version::HTTP_2)
-        .header("content-type", "application/grpc")
-        .header("te", "trailers");
-    for (name, value) in headers {
-        request = request.header(name, value);
-    }
-    let request = request.body(()).expect("a request");
-    let (response, mut body) = sender.send_request(request, false).expect("a connection");
-    let message = framed(&of_json(method, params).expect("parameters"));
-    // The answer may be there before the message was sent.
-    let _ = body.send_data(message, true);
-    let response = patient(response).await.expect("a response");
-    assert_eq!(response.status(), 200);
+    let (sender, response) = request(url, headers, method, params).await;
     if let Some(refused) = refusal(response.headers()) {
         return Err(refused);
     }
@@ -77,7 +61,73 @@ pub(super) async fn open(
     Ok(stream)
 }
 
+/// Calls a method and keeps what comes, but for a stream that has begun.
+pub(super) async fn transcript(
+    url: &str,
+    headers: &[(String, String)],
+    method: &str,
+    params: &str,
+) -> Transcript {
+    let (_sender, response) = request(url, headers, method, params).await;
+    let mut transcript = Transcript {
+        text: shown(response.headers()),
+        refused: refusal(response.headers()),
+    };
+    let mut body = response.into_body();
+    while let Some(data) = patient(body.data()).await {
+        if matches!(method, "SendStreamingMessage" | "SubscribeToTask") {
+            return transcript;
+        }
+        let data = data.expect("a frame");
+        let flow = body.flow_control();
+        flow.release_capacity(data.len()).expect("room");
+        transcript.text.push_str(&format!("{data:?}\n"));
+    }
+    let trailers = patient(body.trailers()).await.expect("a connection");
+    if let Some(trailers) = trailers {
+        transcript.text.push_str(&shown(&trailers));
+        transcript.refused = transcript.refused.or_else(|| refusal(&trailers));
+    }
+    transcript
+}
+
 const SERVICE: &str = "lf.a2a.v1.A2AService";
+
+/// Sends a request on a connection that ends with the first value, and waits for the head of its
+/// answer.
+async fn request(
+    url: &str,
+    headers: &[(String, String)],
+    method: &str,
+    params: &str,
+) -> (SendRequest<Bytes>, Response<RecvStream>) {
+    let authority = url.strip_prefix("http://").expect("an http URL");
+    let authority = authority.split('/').next().expect("an authority");
+    let mut sender = connect(authority).await;
+    let mut request = Request::post(format!("http://{authority}/{SERVICE}/{method}"))
+        .version(Version::HTTP_2)
+        .header("content-type", "application/grpc")
+        .header("te", "trailers");
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    let request = request.body(()).expect("a request");
+    let (response, mut body) = sender.send_request(request, false).expect("a connection");
+    let message = framed(&of_json(method, params).expect("parameters"));
+    // The answer may be there before the message was sent.
+    let _ = body.send_data(message, true);
+    let response = patient(response).await.expect("a response");
+    assert_eq!(response.status(), 200);
+    (sender, response)
+}
+
+/// Headers as they came, without the one that tells the time.
+fn shown(headers: &HeaderMap) -> String {
+    let headers = headers.iter().filter(|(name, _)| *name != "date");
+    headers
+        .map(|(name, value)| format!("{name}: {value:?}\n"))
+        .collect()
+}
 
 /// An answer that is still being sent.
 pub(super) struct Stream {

@@ -47,6 +47,16 @@ pub struct Refused {
     pub message: String,
 }
 
+/// What an agent answered with, byte for byte, but for the header that tells the time and for the
+/// events of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transcript {
+    /// Status, headers and body, of gRPC the trailers, too.
+    pub text: String,
+    /// What it says where it is a refusal.
+    pub refused: Option<Refused>,
+}
+
 impl Caller {
     /// A caller who speaks A2A 1.0.
     pub fn new(url: &str, binding: Binding) -> Self {
@@ -105,6 +115,31 @@ impl Caller {
             return Err(refused.expect_err("a stream or an error"));
         }
         Ok(Events(Source::Sse(Box::new(streaming), self.binding)))
+    }
+
+    /// Calls a method and keeps what comes. A stream that has begun is dropped.
+    pub async fn transcript(&self, method: &str, params: &str) -> Transcript {
+        if self.binding == Binding::Grpc {
+            return grpc::transcript(&self.url, &self.headers, method, params).await;
+        }
+        let connection = Connection::open(&self.url).await;
+        let streaming = connection.stream(&self.request(method, params)).await;
+        let mut text = format!("{}\n", streaming.status);
+        for (name, value) in streaming.headers.iter().filter(|(name, _)| name != "date") {
+            text.push_str(&format!("{name}: {value}\n"));
+        }
+        if streaming.header("content-type") == Some("text/event-stream") {
+            return Transcript {
+                text,
+                refused: None,
+            };
+        }
+        let response = streaming.whole().await;
+        text.push_str(&response.body);
+        Transcript {
+            text,
+            refused: self.read(&response).err(),
+        }
     }
 
     /// The HTTP request of a method.

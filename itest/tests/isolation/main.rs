@@ -1,0 +1,5 @@
+//! Nobody sees what is somebody else's, and nobody can tell it from what does not exist.
+
+mod matrix;
+mod support;
+mod v03;
