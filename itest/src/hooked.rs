@@ -9,8 +9,8 @@ use llamon_agent::core::Timestamp;
 use llamon_agent::server::Scope;
 use llamon_agent::server::backend::{
     Backend, Claimed, Commit, Committed, Created, Durability, Fence, Followed, Generation, Held,
-    Lease, MessageKey, NewTask, Page, PushProgress, PushTarget, ReadFrom, Seen, Settled,
-    StoreError, Swept, Waiting, Worker,
+    Lease, MessageKey, NewTask, Page, PageSecret, PushProgress, PushTarget, ReadFrom, Seen,
+    Settled, StoreError, Swept, Waiting, Worker,
 };
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -279,6 +279,11 @@ impl<H: Hook> Backend for Hooked<H> {
     ) -> Answer<'a, Vec<Waiting>> {
         let run = self.inner.waiting(worker, since, limit);
         Box::pin(self.around(Call::Waiting, run))
+    }
+
+    fn page_secret<'a>(&'a self, worker: &'a Worker) -> Answer<'a, PageSecret> {
+        // At the start only, where nothing can fail yet that a request would see.
+        self.inner.page_secret(worker)
     }
 
     fn sweep<'a>(&'a self, worker: &'a Worker) -> Answer<'a, Swept> {

@@ -23,6 +23,7 @@ use crate::engine::{Engine, Execution};
 use crate::grpc::{Grpc, GrpcAt};
 use crate::handler::{Handler, InputModes, Streaming, TaskVisibility, modes};
 use crate::hitl::Asking;
+use crate::page_token::PageTokens;
 use crate::push::{PushEngine, PushNotifications};
 use crate::server::Server;
 use crate::shared::{Producer, Served, Shared};
@@ -477,6 +478,9 @@ impl Settings {
             Arc::new(MemoryBackend::new(self.limits.clone()))
         });
         let worker = backend.enlist().await.map_err(ConfigError::store)?;
+        let page_secret = backend.page_secret(&worker).await;
+        let page_tokens = page_secret.and_then(|secret| PageTokens::new(&secret));
+        let page_tokens = page_tokens.map_err(ConfigError::store)?;
         let push = self.push.map(|options| {
             let (backend, worker) = (Arc::clone(&backend), Arc::clone(&worker));
             PushEngine::new(options, backend, worker, self.clock.clone())
@@ -526,6 +530,7 @@ impl Settings {
                 self.visibility,
                 self.streaming,
                 push,
+                page_tokens,
             )),
             compat: self.compat,
             shutdown_grace: self.shutdown_grace,

@@ -45,6 +45,7 @@ mod handler;
 mod health;
 mod host;
 mod listen;
+mod page_token;
 mod scope;
 mod serve_error;
 mod server;

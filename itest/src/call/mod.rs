@@ -240,7 +240,9 @@ fn rest(method: &str, params: &str) -> Request {
         "SubscribeToTask" => Request::post(&format!("/tasks/{}:subscribe", name("id")), ""),
         "CreateTaskPushNotificationConfig" => Request::post(&configs(), params),
         "GetTaskPushNotificationConfig" => Request::get(&format!("{}/{}", configs(), name("id"))),
-        "ListTaskPushNotificationConfigs" => Request::get(&configs()),
+        "ListTaskPushNotificationConfigs" => {
+            Request::get(&format!("{}{}", configs(), query(&["taskId"])))
+        }
         "DeleteTaskPushNotificationConfig" => {
             Request::new("DELETE", &format!("{}/{}", configs(), name("id")))
         }

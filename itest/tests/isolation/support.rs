@@ -3,9 +3,9 @@
 use llamon_agent::a2a::SecurityScheme;
 use llamon_agent::core::a2a::ProtocolVersion;
 use llamon_agent::server::auth::{Authenticate, Checked, Identity, Refusal, RequestHead, Security};
-use llamon_agent::server::{GrpcAt, PushNotifications, create_server};
+use llamon_agent::server::{GrpcAt, PushNotifications, Turn, create_server};
 use llamon_agent::testing::TestServer;
-use llamon_itest::agents::{End, Script, card, scripted, start};
+use llamon_itest::agents::{End, Running, Script, card, scripted, start};
 use llamon_itest::call::{Binding, Caller};
 use llamon_itest::say::Say;
 
@@ -13,7 +13,7 @@ use llamon_itest::say::Say;
 pub(crate) const MISSING: &str = "00000000-0000-4000-8000-000000000000";
 
 /// Knows callers by the header `x-name: <principal>[@<tenant>]`.
-struct Names;
+pub(crate) struct Names;
 
 impl Authenticate for Names {
     fn authenticate<'a>(&'a self, request: &'a RequestHead<'a>) -> Checked<'a> {
@@ -33,19 +33,23 @@ impl Authenticate for Names {
     }
 }
 
-/// A server with everything that is optional, whose agent asks first and is done then.
+/// A server with everything that is optional.
 pub(crate) async fn server() -> TestServer {
-    let scripts = vec![
-        Script::new(End::InputRequired("which?")),
-        Script::returns(&[r#"{"text":"done"}"#]),
-    ];
-    let builder = create_server(card("agent"), scripted(scripts))
+    let builder = create_server(card("agent"), asking_agent())
         .push_notifications(PushNotifications::new())
         .authenticate(Names)
         .extended_card(card("agent, extended"))
         .also_speak(ProtocolVersion::V0_3)
         .grpc(GrpcAt::SamePort);
     start(builder).await
+}
+
+/// Asks first, and is done then.
+pub(crate) fn asking_agent() -> impl Fn(Turn) -> Running + Send + Sync + 'static {
+    scripted(vec![
+        Script::new(End::InputRequired("which?")),
+        Script::returns(&[r#"{"text":"done"}"#]),
+    ])
 }
 
 /// Somebody who calls; nobody that is known where there is no name.

@@ -9,6 +9,7 @@
 pub mod conformance;
 mod error;
 mod memory;
+mod page_secret;
 mod push;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
@@ -22,6 +23,7 @@ use llamon_core::a2a::{ListTasksRequest, Message, PushConfig, StreamEvent, Task}
 
 pub use error::StoreError;
 pub use memory::MemoryBackend;
+pub use page_secret::PageSecret;
 pub use push::{PushProgress, PushTarget};
 pub use work::{Claimed, Fence, Held, NewWork, Worker, WorkerId};
 
@@ -248,6 +250,9 @@ pub trait Backend: Send + Sync + 'static {
     /// next to nothing. The tasks have at least as much of their history and artifacts as the
     /// request asks for.
     ///
+    /// Page tokens are plain here: the server seals what a caller gets, and opens it before it
+    /// asks, see [`Backend::page_secret`].
+    ///
     /// # Errors
     /// [`StoreError::PageToken`] when the token is none of this backend's.
     fn list<'a>(
@@ -443,6 +448,17 @@ pub trait Backend: Send + Sync + 'static {
         since: Timestamp,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Waiting>, StoreError>>;
+
+    /// What this agent's page tokens are sealed with: made at the first call, and the same from
+    /// then on for every process that shares the store, and after a restart where tasks survive
+    /// one. No caller ever sees it.
+    ///
+    /// # Errors
+    /// When the store cannot be written, or the system gives no random numbers.
+    fn page_secret<'a>(
+        &'a self,
+        worker: &'a Worker,
+    ) -> BoxFuture<'a, Result<PageSecret, StoreError>>;
 
     /// Does a bounded piece of cleaning up: finished tasks that are too many or too old go. Says
     /// whether there is more to do. Live tasks are never touched.

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::backend::{Backend, Generation, ReadFrom, Settled, StoreError};
 use crate::call::Call;
 use crate::engine::Engine;
+use crate::page_token::{self, List, PageTokens};
 use crate::push::PushEngine;
 use crate::scope::Scope;
 use crate::shared::Shared;
@@ -68,6 +69,7 @@ pub(crate) struct Handler {
     closing: CancellationToken,
     retired: AtomicBool,
     push: Option<PushEngine>,
+    page_tokens: PageTokens,
 }
 
 impl Handler {
@@ -77,6 +79,7 @@ impl Handler {
         visibility: TaskVisibility,
         streaming: Streaming,
         push: Option<PushEngine>,
+        page_tokens: PageTokens,
     ) -> Self {
         Self {
             engine,
@@ -86,6 +89,7 @@ impl Handler {
             closing: CancellationToken::new(),
             retired: AtomicBool::new(false),
             push,
+            page_tokens,
         }
     }
 
@@ -210,16 +214,19 @@ impl Handler {
         if !(1..=MAX_PAGE_SIZE).contains(&page_size) {
             return Err(A2aError::of_params(&page_size_error(page_size)));
         }
+        let list = List::Tasks(request);
+        let mut opened = request.clone();
+        if let Some(token) = &request.page_token {
+            opened.page_token = Some(self.page_tokens.open(scope, list, token)?);
+        }
         let page = self
             .backend()
-            .list(scope, request, page_size as usize)
+            .list(scope, &opened, page_size as usize)
             .await
             .map_err(to_a2a)?;
+        let next = self.page_tokens.seal(scope, list, &page.next_page_token)?;
         Ok(ListTasksResponse::new(
-            page.tasks,
-            page.next_page_token,
-            page_size,
-            page.total,
+            page.tasks, next, page_size, page.total,
         ))
     }
 
@@ -339,6 +346,10 @@ impl Handler {
         }
     }
 
+    pub(crate) fn page_tokens(&self) -> &PageTokens {
+        &self.page_tokens
+    }
+
     /// What sends push notifications, if the server does.
     pub(crate) fn push_engine(&self) -> Option<&PushEngine> {
         self.push.as_ref()
@@ -449,10 +460,7 @@ pub(crate) fn to_a2a(error: StoreError) -> A2aError {
             "message.messageId: was used for another message; a message that says something else \
              needs an id of its own",
         ),
-        StoreError::PageToken => A2aError::new(
-            ErrorCode::InvalidParams,
-            "pageToken: is not one of this server's; use the nextPageToken of the page before",
-        ),
+        StoreError::PageToken => page_token::not_one(),
         other => {
             tracing::error!(error = %other, "the store failed");
             A2aError::internal()

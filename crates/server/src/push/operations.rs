@@ -12,6 +12,7 @@ use super::PushEngine;
 use crate::backend::{ReadFrom, StoreError};
 use crate::card::fnv1a;
 use crate::handler::{Handler, to_a2a};
+use crate::page_token::List;
 use crate::scope::Scope;
 
 /// Where a message has its push configuration.
@@ -67,7 +68,17 @@ impl Handler {
     ) -> Result<ListPushConfigsResponse, A2aError> {
         self.push()?;
         let configs = self.backend().push_configs(scope, &request.task_id).await;
-        Ok(request.page(configs.map_err(to_a2a)?))
+        let configs = configs.map_err(to_a2a)?;
+        let list = List::PushConfigs(&request.task_id);
+        let mut opened = request.clone();
+        if let Some(token) = &request.page_token {
+            opened.page_token = Some(self.page_tokens().open(scope, list, token)?);
+        }
+        let mut page = opened.page(configs);
+        page.next_page_token = self
+            .page_tokens()
+            .seal(scope, list, &page.next_page_token)?;
+        Ok(page)
     }
 
     /// DeleteTaskPushNotificationConfig. When it returns, nothing is being sent any more.

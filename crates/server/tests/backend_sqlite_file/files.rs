@@ -15,7 +15,7 @@ fn a_file_of_a_newer_version_is_refused_with_both_versions() {
             error,
             OpenError::Newer {
                 found: 7,
-                known: 1,
+                known: 2,
                 ..
             }
         ),
@@ -23,13 +23,33 @@ fn a_file_of_a_newer_version_is_refused_with_both_versions() {
     );
     let said = error.to_string();
     assert!(
-        said.contains("version 7") && said.contains("up to 1"),
+        said.contains("version 7") && said.contains("up to 2"),
         "{said}"
     );
     assert!(matches!(
         StoreFile::open(folder.path()),
         Err(OpenError::Newer { .. })
     ));
+}
+
+#[tokio::test]
+async fn a_file_of_the_first_version_is_brought_to_this_one() {
+    let folder = Folder::new();
+    let backend = folder.open().backend("agent");
+    let worker = backend.enlist().await.unwrap();
+    finish(&backend, &worker, "a", vec![Part::text("kept")]).await;
+    drop((worker, backend));
+    raw(
+        &folder.path(),
+        "DROP TABLE page_secrets; PRAGMA user_version = 1",
+    );
+    // Who only looks leaves it as it is.
+    StoreFile::open(folder.path()).unwrap();
+    let backend = folder.open().backend("agent");
+    let worker = backend.enlist().await.unwrap();
+    let secret = backend.page_secret(&worker).await.unwrap();
+    assert_eq!(backend.page_secret(&worker).await.unwrap(), secret);
+    assert!(backend.get(&Scope::anonymous(), "a").await.is_ok());
 }
 
 #[test]

@@ -321,6 +321,14 @@ pub(super) async fn lists_survive(make: &Make) {
     assert_eq!((&*page.tasks[0].id, page.total), ("new", 26));
 }
 
+pub(super) async fn the_secret_of_page_tokens_survives(make: &Make) {
+    let bench = make.bench().await;
+    let before = bench.page_secret(&bench.worker).await.expect("a secret");
+    let bench = bench.reopen().await;
+    let after = bench.page_secret(&bench.worker).await.expect("a secret");
+    assert_eq!(after, before);
+}
+
 pub(super) async fn what_a_turn_remembers_survives(make: &Make) {
     let bench = make.bench().await;
     let pen = bench.begin("a").await;

@@ -258,3 +258,13 @@ pub(super) async fn a_listed_task_has_what_was_asked_for(make: &Make) {
         }
     }
 }
+
+pub(super) async fn page_tokens_have_one_secret(make: &Make) {
+    let bench = make.bench().await;
+    let first = bench.page_secret(&bench.worker).await.expect("a secret");
+    let second = bench.page_secret(&bench.worker).await.expect("a secret");
+    assert_eq!(first, second);
+    let other = make.bench().await;
+    let other = other.page_secret(&other.worker).await.expect("a secret");
+    assert_ne!(first, other, "another store has another one");
+}

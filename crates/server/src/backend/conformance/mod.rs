@@ -242,6 +242,7 @@ suite! { $
             filters_choose_and_totals_count,
             what_cannot_be_seen_is_not_listed,
             a_listed_task_has_what_was_asked_for,
+            page_tokens_have_one_secret,
         }
         working {
             a_turn_without_a_worker_is_claimed_once,
@@ -310,6 +311,7 @@ suite! { $
         a_fence_from_before_is_refused,
         large_and_odd_parts_survive,
         lists_survive,
+        the_secret_of_page_tokens_survives,
         what_a_turn_remembers_survives,
     }
 }

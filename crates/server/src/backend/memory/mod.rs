@@ -7,7 +7,7 @@ mod once;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -16,8 +16,8 @@ use llamon_core::{Limits, Timestamp};
 
 use super::{
     Backend, Claimed, Commit, Committed, Created, Durability, Fence, Followed, Generation, Held,
-    Lease, MessageKey, NewTask, Page, PushProgress, PushTarget, ReadFrom, Seen, Settled,
-    StoreError, Swept, Visibility, Waiting, Worker, WorkerId,
+    Lease, MessageKey, NewTask, Page, PageSecret, PushProgress, PushTarget, ReadFrom, Seen,
+    Settled, StoreError, Swept, Visibility, Waiting, Worker, WorkerId,
 };
 use crate::scope::Scope;
 use cursor::MemoryCursor;
@@ -39,6 +39,7 @@ pub struct MemoryBackend {
     unclaimed: AtomicBool,
     /// Tasks that may have receivers to be served: few, and looked at often.
     pushed: Mutex<HashMap<Arc<str>, Weak<Entry>>>,
+    page_secret: OnceLock<PageSecret>,
 }
 
 impl MemoryBackend {
@@ -51,6 +52,7 @@ impl MemoryBackend {
             leases: Mutex::default(),
             unclaimed: AtomicBool::new(false),
             pushed: Mutex::default(),
+            page_secret: OnceLock::new(),
         }
     }
 
@@ -599,6 +601,20 @@ impl Backend for MemoryBackend {
                 waiting.into_iter().collect()
             };
             Ok(self.each_entry(waiting, limit))
+        }
+        .boxed()
+    }
+
+    fn page_secret<'a>(
+        &'a self,
+        _worker: &'a Worker,
+    ) -> BoxFuture<'a, Result<PageSecret, StoreError>> {
+        async move {
+            if let Some(made) = self.page_secret.get() {
+                return Ok(made.clone());
+            }
+            let fresh = PageSecret::random()?;
+            Ok(self.page_secret.get_or_init(|| fresh).clone())
         }
         .boxed()
     }

@@ -18,6 +18,7 @@ mod hub;
 mod kept;
 mod list;
 mod options;
+mod page_secret;
 mod parts;
 mod push;
 mod readers;

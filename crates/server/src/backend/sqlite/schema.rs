@@ -13,7 +13,7 @@ use super::fault::is_locked;
 /// `application_id` of our files: the letters `LLAM`.
 const APPLICATION_ID: i32 = 0x4C4C_414D;
 /// The newest version of the tables that this build knows.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 /// How long another process may hold the file's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const PAGE_CACHE_KIB: i32 = 16 * 1024;
@@ -25,7 +25,7 @@ const CHECKPOINT_PAGES: i32 = 4_096;
 const STATEMENTS: usize = 96;
 
 /// Each migration brings a file from the version before to the next one.
-const MIGRATIONS: [&str; 1] = [include_str!("schema_1.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schema_2.sql")];
 
 /// Why a file was not opened.
 #[derive(Debug)]

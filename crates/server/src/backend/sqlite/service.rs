@@ -15,11 +15,11 @@ use super::fault::Fault;
 use super::hub::{Live, Outcome};
 use super::rows::{self, TaskRow};
 use super::tx::Tx;
-use super::{Inner, kept, list, push, sweep, work};
+use super::{Inner, kept, list, page_secret, push, sweep, work};
 use crate::backend::{
     Backend, Claimed, Commit, Committed, Created, Durability, Fence, Followed, Generation, Held,
-    Lease, LogCursor, MessageKey, NewTask, Page, PushProgress, PushTarget, ReadFrom, Seen, Settled,
-    StoreError, Swept, Waiting, Worker,
+    Lease, LogCursor, MessageKey, NewTask, Page, PageSecret, PushProgress, PushTarget, ReadFrom,
+    Seen, Settled, StoreError, Swept, Waiting, Worker,
 };
 use crate::scope::Scope;
 
@@ -558,6 +558,18 @@ impl Backend for SqliteBackend {
             let read =
                 move |connection: &Connection| kept::waiting(connection, &agent, since, limit);
             self.store.readers.read(read).await
+        }
+        .boxed()
+    }
+
+    fn page_secret<'a>(
+        &'a self,
+        _worker: &'a Worker,
+    ) -> BoxFuture<'a, Result<PageSecret, StoreError>> {
+        async move {
+            let agent = Arc::clone(&self.agent);
+            let secret = move |tx: &mut Tx<'_>| page_secret::of_agent(tx, &agent);
+            self.store.writer.write(secret).await
         }
         .boxed()
     }
