@@ -28,6 +28,8 @@ pub struct Call {
     method: String,
     message: Vec<u8>,
     headers: Vec<(&'static str, String)>,
+    /// Another authority than the address that is called.
+    authority: Option<String>,
 }
 
 /// What it was answered with.
@@ -57,6 +59,7 @@ impl Call {
                 ("content-type", "application/grpc".to_owned()),
                 ("te", "trailers".to_owned()),
             ],
+            authority: None,
         }
     }
 
@@ -82,6 +85,13 @@ impl Call {
     #[must_use]
     pub fn metadata(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.to_owned()));
+        self
+    }
+
+    /// The call for another host than the address that is called.
+    #[must_use]
+    pub fn authority(mut self, authority: &str) -> Self {
+        self.authority = Some(authority.to_owned());
         self
     }
 
@@ -116,7 +126,8 @@ pub async fn call(url: &str, call: &Call) -> Answer {
     let Ok(mut sender) = sender.ready().await else {
         return Answer::default();
     };
-    let uri = format!("http://{address}/lf.a2a.v1.A2AService/{}", call.method);
+    let authority = call.authority.as_deref().unwrap_or(address);
+    let uri = format!("http://{authority}/lf.a2a.v1.A2AService/{}", call.method);
     let mut request = Request::post(uri).version(Version::HTTP_2);
     for (name, value) in &call.headers {
         request = request.header(*name, value);

@@ -151,6 +151,7 @@ async fn ask(app: &Router, method: &str, path: &str, body: String) -> (u16, Stri
     let request = http::Request::builder()
         .method(method)
         .uri(path)
+        .header("host", "example.com")
         .header("a2a-version", "1.0")
         .header("content-type", "application/json")
         .body(Body::from(body))

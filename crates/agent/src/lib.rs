@@ -172,6 +172,14 @@ pub mod guide {
     #[doc = include_str!("../../../docs/guide/callers.ko.md")]
     pub mod callers_ko {}
 
+    /// Hosts, pages, connections.
+    #[doc = include_str!("../../../docs/guide/serving.md")]
+    pub mod serving {}
+
+    /// 호스트, 페이지, 연결.
+    #[doc = include_str!("../../../docs/guide/serving.ko.md")]
+    pub mod serving_ko {}
+
     /// Events that are sent to a receiver of the client's.
     #[doc = include_str!("../../../docs/guide/push-notifications.md")]
     pub mod push_notifications {}

@@ -1,3 +1,5 @@
+mod front;
+
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -19,10 +21,12 @@ use crate::clock::Clock;
 use crate::compat::Compat;
 use crate::config_error::ConfigError;
 use crate::engine::{Engine, Execution};
+use crate::front::FrontOptions;
 #[cfg(feature = "grpc")]
 use crate::grpc::{Grpc, GrpcAt};
 use crate::handler::{Handler, InputModes, Streaming, TaskVisibility, modes};
 use crate::hitl::Asking;
+use crate::listen::ConnectionLimits;
 use crate::page_token::PageTokens;
 use crate::push::{PushEngine, PushNotifications};
 use crate::server::Server;
@@ -95,6 +99,8 @@ pub fn create_server<M, A: IntoAgent<M>>(card: AgentCard, agent: A) -> ServerBui
         extended_card: ExtendedCard::Absent,
         extended_card_readers: ExtendedCardReaders::default(),
         clock: Clock::system(),
+        front: FrontOptions::default(),
+        connection_limits: None,
     };
     ServerBuilder {
         settings,
@@ -146,6 +152,8 @@ struct Settings {
     extended_card: ExtendedCard,
     extended_card_readers: ExtendedCardReaders,
     clock: Clock,
+    front: FrontOptions,
+    connection_limits: Option<ConnectionLimits>,
 }
 
 impl<M> ServerBuilder<M> {
@@ -420,6 +428,10 @@ impl Settings {
             ));
         }
         self.limits.check()?;
+        self.front.check()?;
+        if let Some(limits) = &self.connection_limits {
+            limits.check()?;
+        }
         if let Some(push) = &self.push {
             push.check()?;
         }
@@ -537,6 +549,8 @@ impl Settings {
             drain_delay: self.drain_delay,
             speaks_v03: self.speaks_v03,
             card_fields: self.card_fields,
+            front: self.front,
+            connection_limits: self.connection_limits,
             #[cfg(feature = "grpc")]
             grpc,
         })

@@ -113,6 +113,10 @@ impl ConfigError {
         Self::new(Kind::Contracts, message)
     }
 
+    pub(crate) fn limit(message: impl Into<String>) -> Self {
+        Self::new(Kind::Limit, message)
+    }
+
     pub(crate) fn address(message: impl Into<String>) -> Self {
         Self::new(Kind::Address, message)
     }

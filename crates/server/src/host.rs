@@ -13,6 +13,7 @@ use crate::builder::TAKEN_SEGMENTS;
 use crate::config_error::ConfigError;
 use crate::handler::Handler;
 use crate::health;
+use crate::listen::ConnectionLimits;
 use crate::serve_error::ServeError;
 use crate::server::{Server, stop_signal};
 
@@ -33,6 +34,7 @@ use crate::server::{Server, stop_signal};
 #[must_use = "a host does nothing until it serves"]
 pub struct AgentHost {
     agents: Vec<(String, Server)>,
+    connection_limits: Option<ConnectionLimits>,
 }
 
 /// Agents that listen already.
@@ -43,6 +45,7 @@ pub struct BoundHost {
     pub(crate) handlers: Vec<Arc<Handler>>,
     pub(crate) shutdown_grace: Duration,
     pub(crate) drain_delay: Duration,
+    pub(crate) connection_limits: ConnectionLimits,
     urls: Vec<String>,
     /// Where each agent is on this machine, and its card.
     agents: Vec<(String, AgentCard)>,
@@ -73,6 +76,13 @@ impl AgentHost {
     /// Adds an agent under `path`: `/`, or segments of letters, digits, `-`, `_`, `.` and `~`.
     pub fn agent(mut self, path: impl Into<String>, server: Server) -> Self {
         self.agents.push((path.into(), server));
+        self
+    }
+
+    /// What a client may hold of the port without a request that is worth it. Default: what the
+    /// only agent was built with, or else [`ConnectionLimits::default`].
+    pub fn connection_limits(mut self, limits: ConnectionLimits) -> Self {
+        self.connection_limits = Some(limits);
         self
     }
 
@@ -116,6 +126,7 @@ impl AgentHost {
             let message = "there is no agent to serve; add one with .agent(\"/path\", server)";
             return Err(ConfigError::path(message).into());
         }
+        let connection_limits = self.limits_of_port()?;
         let sockets = resolve(address).await?;
         let needs_address = self.agents.iter().any(|(_, server)| {
             server.public_url.is_none() && server.card.supported_interfaces.is_empty()
@@ -166,6 +177,15 @@ impl AgentHost {
             #[cfg(not(feature = "grpc"))]
             let grpc_target = None;
             let routes = server.routes(prefix, Some(&origin), grpc_target)?;
+            if routes.is_local && !local.ip().is_loopback() {
+                tracing::warn!(
+                    agent = %routes.card.name,
+                    %local,
+                    "the agent can be reached from other machines, but knows itself only by names \
+                     of this one, and answers to no other: call .public_url(...) or \
+                     .allow_hosts([...]) on its builder"
+                );
+            }
             let card = routes.card;
             router = router.merge(routes.router);
             #[cfg(feature = "grpc")]
@@ -196,9 +216,31 @@ impl AgentHost {
             handlers,
             shutdown_grace,
             drain_delay,
+            connection_limits,
             urls,
             agents,
         })
+    }
+
+    /// The limits of the port: the host's own, or those of its only agent.
+    fn limits_of_port(&self) -> Result<ConnectionLimits, ConfigError> {
+        let limits = match (&self.connection_limits, &self.agents[..]) {
+            (Some(limits), _) => limits.clone(),
+            (None, [(_, server)]) => server.connection_limits.clone().unwrap_or_default(),
+            (None, agents) => {
+                let own = agents
+                    .iter()
+                    .find(|(_, server)| server.connection_limits.is_some());
+                if let Some((path, _)) = own {
+                    return Err(ConfigError::limit(format!(
+                        "the agent at {path:?} has connection limits of its own, and shares its \
+                         port with others; call .connection_limits(...) on the AgentHost instead"
+                    )));
+                }
+                ConnectionLimits::default()
+            }
+        };
+        limits.check().map(|()| limits)
     }
 }
 

@@ -1,32 +1,39 @@
 //! The accept loop: connections in, and an orderly end.
 
+mod connection;
 #[cfg(feature = "grpc")]
 mod h2c;
+mod limits;
+mod patience;
+mod places;
 
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use futures_util::stream::{self, Stream, StreamExt as _};
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use hyper_util::service::TowerToHyperService;
+use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpStream;
-
 use tokio_util::sync::CancellationToken;
 
 use crate::host::{BoundHost, Door, Speaks};
+use crate::peer::Peer;
 use crate::serve_error::ServeError;
+use connection::Connection;
+use places::Places;
 
-/// How long a client may take to send a request's head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+pub use limits::ConnectionLimits;
+
 /// How long connections may take to send what is written, after the turns have ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long to wait when the system has no more file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long the log says nothing more of connections that found no place.
+const QUIET: Duration = Duration::from_secs(10);
 
 pub(crate) async fn serve(
     host: BoundHost,
@@ -47,6 +54,9 @@ pub(crate) async fn serve(
         }
     };
     let mut stop = std::pin::pin!(stop);
+    let limits = Arc::new(host.connection_limits);
+    let places = Arc::new(Places::new(&limits, most_connections(&limits)));
+    let mut refused = Refused::default();
     let mut arrivals = stream::select_all(host.doors.into_iter().map(arrivals));
     loop {
         let accepted = tokio::select! {
@@ -57,11 +67,29 @@ pub(crate) async fn serve(
         };
         match accepted {
             Ok(arrival) => {
-                connections.spawn(arrival.serve(graceful.watcher(), closing.clone()));
+                let Some(place) = places.take(arrival.remote.ip()) else {
+                    refused.one(arrival.remote);
+                    continue;
+                };
+                let Ok(local) = arrival.stream.local_addr() else {
+                    // It is gone already.
+                    continue;
+                };
+                let connection = Connection {
+                    router: arrival.router,
+                    speaks: arrival.speaks,
+                    limits: Arc::clone(&limits),
+                    place,
+                    peer: Peer { local },
+                    watcher: graceful.watcher(),
+                    closing: closing.clone(),
+                };
+                connections.spawn(connection.serve(arrival.stream));
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) if is_exhausted(&error) => {
-                tracing::warn!(%error, "no connection can be accepted at the moment");
+                let gave_way = places.make_room();
+                tracing::warn!(%error, gave_way, "no connection can be accepted at the moment");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
             Err(error) => return Err(ServeError::listen(error)),
@@ -87,6 +115,7 @@ pub(crate) async fn serve(
 /// A connection, and what it came to.
 struct Arrival {
     stream: TcpStream,
+    remote: SocketAddr,
     router: Router,
     speaks: Speaks,
 }
@@ -95,8 +124,9 @@ struct Arrival {
 fn arrivals(door: Door) -> Pin<Box<dyn Stream<Item = io::Result<Arrival>> + Send>> {
     Box::pin(stream::unfold(door, |door| async move {
         let accepted = door.listener.accept().await;
-        let arrival = accepted.map(|(stream, _)| Arrival {
+        let arrival = accepted.map(|(stream, remote)| Arrival {
             stream,
+            remote,
             router: door.router.clone(),
             speaks: door.speaks,
         });
@@ -104,33 +134,47 @@ fn arrivals(door: Door) -> Pin<Box<dyn Stream<Item = io::Result<Arrival>> + Send
     }))
 }
 
-impl Arrival {
-    /// Serves it; `closing` says that it is too late to begin.
-    #[cfg_attr(
-        not(feature = "grpc"),
-        expect(unused_variables, reason = "gRPC waits before it begins")
-    )]
-    async fn serve(self, watcher: Watcher, closing: CancellationToken) {
-        // Without it, each event of a stream waits for the acknowledgement of the one before.
-        if let Err(error) = self.stream.set_nodelay(true) {
-            tracing::debug!(%error, "TCP_NODELAY cannot be set");
-        }
-        match self.speaks {
-            Speaks::Http1 => {
-                let service = TowerToHyperService::new(self.router);
-                let served = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(HEAD_TIMEOUT)
-                    .serve_connection(TokioIo::new(self.stream), service);
-                // A broken connection is the client's affair.
-                let _ = watcher.watch(served).await;
-            }
-            #[cfg(feature = "grpc")]
-            Speaks::Http1AndHttp2 => {
-                h2c::connection(self.stream, self.router, watcher, closing).await;
-            }
+/// Connections that found no place, told of once in a while.
+#[derive(Default)]
+struct Refused {
+    count: u64,
+    told: Option<tokio::time::Instant>,
+}
+
+impl Refused {
+    fn one(&mut self, remote: SocketAddr) {
+        self.count += 1;
+        if self.told.is_none_or(|told| told.elapsed() >= QUIET) {
+            tracing::warn!(
+                %remote,
+                count = self.count,
+                "connections are closed: every place is taken by one with a request \
+                 (max_connections, max_connections_per_address)"
+            );
+            self.told = Some(tokio::time::Instant::now());
+            self.count = 0;
         }
     }
+}
+
+/// As many connections as are allowed and as the process can have, with file descriptors left for
+/// stores and calls to others.
+fn most_connections(limits: &ConnectionLimits) -> usize {
+    #[cfg(unix)]
+    {
+        let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let files = files.and_then(|files| usize::try_from(files).ok());
+        let possible = files.map_or(usize::MAX, |files| (files / 4 * 3).max(1));
+        if possible < limits.max_connections {
+            tracing::info!(
+                max_connections = limits.max_connections,
+                possible,
+                "the limit of open files (ulimit -n) allows fewer connections"
+            );
+            return possible;
+        }
+    }
+    limits.max_connections
 }
 
 fn is_of_one_connection(error: &std::io::Error) -> bool {

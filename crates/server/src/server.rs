@@ -12,10 +12,12 @@ use crate::binding::{self, Service};
 use crate::card::{self, CardDocument, CardFields, ExtendedCard, Facts};
 use crate::compat::Compat;
 use crate::config_error::ConfigError;
+use crate::front::{Front, FrontOptions};
 #[cfg(feature = "grpc")]
 use crate::grpc::{Grpc, GrpcAt};
 use crate::handler::Handler;
 use crate::host::{AgentHost, BoundHost};
+use crate::listen::ConnectionLimits;
 use crate::serve_error::ServeError;
 
 /// An agent that can be served; made by [`crate::create_server`].
@@ -32,6 +34,8 @@ pub struct Server {
     pub(crate) drain_delay: Duration,
     pub(crate) speaks_v03: bool,
     pub(crate) card_fields: CardFields,
+    pub(crate) front: FrontOptions,
+    pub(crate) connection_limits: Option<ConnectionLimits>,
     #[cfg(feature = "grpc")]
     pub(crate) grpc: Option<Grpc>,
 }
@@ -44,6 +48,8 @@ pub(crate) struct Routes {
     pub(crate) grpc: Option<Router>,
     /// The card that they serve.
     pub(crate) card: AgentCard,
+    /// Whether only who is on this machine can know a name to call.
+    pub(crate) is_local: bool,
 }
 
 impl Server {
@@ -66,8 +72,8 @@ impl Server {
     }
 
     /// The agent as a router, to be mounted in an axum app at its root or, with `nest_service`,
-    /// under a path (with `nest`, axum does not route the path with a slash at its end). Bodies,
-    /// nesting and versions are checked in it; connections are not limited by it, and a stop of
+    /// under a path (with `nest`, axum does not route the path with a slash at its end). Hosts,
+    /// origins, bodies and versions are checked in it; connections are not limited by it, and a stop of
     /// the app does not wait for its turns. gRPC is in it with `GrpcAt::SamePort`; the app's own accept
     /// loop must then speak HTTP/2.
     ///
@@ -134,6 +140,9 @@ impl Server {
             ExtendedCard::Unset => ExtendedCard::Unset,
             ExtendedCard::Absent => ExtendedCard::Absent,
         };
+        let grpc_url = grpc_target.as_deref();
+        let front = Front::new(&self.front, &card, &[base_url.as_deref(), grpc_url])?;
+        let is_local = front.is_local();
         let extensions = card.capabilities.extensions.iter();
         let service = Arc::new(Service {
             card: CardDocument::new(&card, self.card_fields)?,
@@ -147,12 +156,12 @@ impl Server {
             handler: self.handler,
         });
         let router = binding::router(prefix, Arc::clone(&service));
-        let router = self.compat.apply(router);
+        let router = front.before(self.compat.apply(router));
         #[cfg(feature = "grpc")]
         let (router, grpc) = match self.grpc {
             None => (router, None),
             Some(grpc) => {
-                let routes = self.compat.apply(binding::grpc_router(service));
+                let routes = front.before(self.compat.apply(binding::grpc_router(service)));
                 match grpc.at {
                     GrpcAt::SamePort => (router.merge(routes), None),
                     GrpcAt::Address(_) => (router, Some(routes)),
@@ -164,6 +173,7 @@ impl Server {
             #[cfg(feature = "grpc")]
             grpc,
             card,
+            is_local,
         })
     }
 }

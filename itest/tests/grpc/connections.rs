@@ -205,10 +205,11 @@ async fn a_router_that_is_mounted_has_it_too() {
         .unwrap()
         .into_router()
         .unwrap();
-    let mut request = axum::http::Request::post("/lf.a2a.v1.A2AService/GetTask")
-        .header("content-type", "application/grpc")
-        .body(axum::body::Body::empty())
-        .unwrap();
+    let mut request =
+        axum::http::Request::post("http://agents.example.com/lf.a2a.v1.A2AService/GetTask")
+            .header("content-type", "application/grpc")
+            .body(axum::body::Body::empty())
+            .unwrap();
     *request.version_mut() = axum::http::Version::HTTP_2;
     let response = tower::ServiceExt::oneshot(router, request).await.unwrap();
     // The version is missing.

@@ -1,0 +1,40 @@
+use super::ServerBuilder;
+use crate::front::HostRule;
+use crate::listen::ConnectionLimits;
+
+impl<M> ServerBuilder<M> {
+    /// More hosts that requests are taken for: names or addresses, with a port if only that one
+    /// is meant. Default: names of loopback, the address that a request came to, and the hosts of
+    /// the card's interfaces and of [`ServerBuilder::public_url`]. A request for another host gets
+    /// 421, so that a stranger's page whose name resolves to this machine cannot call the agent
+    /// (DNS rebinding).
+    pub fn allow_hosts(mut self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let named = hosts.into_iter().map(Into::into);
+        if let HostRule::Named(hosts) = &mut self.settings.front.hosts {
+            hosts.extend(named);
+        }
+        self
+    }
+
+    /// Takes requests for any host, for where something in front of the server checks it.
+    pub fn allow_any_host(mut self) -> Self {
+        self.settings.front.hosts = HostRule::Any;
+        self
+    }
+
+    /// Origins whose pages may call the agent from a browser, such as `https://app.example.com`;
+    /// browsers that ask first (CORS) are answered for them. Default: none, and what a page of
+    /// another origin than the server's sends gets 403.
+    pub fn allow_origins(mut self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let named = origins.into_iter().map(Into::into);
+        self.settings.front.origins.extend(named);
+        self
+    }
+
+    /// What a client may hold of the server without a request that is worth it. Where several
+    /// agents share a port, this is set on the [`crate::AgentHost`].
+    pub fn connection_limits(mut self, limits: ConnectionLimits) -> Self {
+        self.settings.connection_limits = Some(limits);
+        self
+    }
+}
