@@ -140,7 +140,7 @@ const listening = app.listen(0, "127.0.0.1", async () => {
     version: "1.0.0",
     supportedInterfaces: [at("JSONRPC", `${url}/rpc`), at("HTTP+JSON", `${url}/rest`), at("GRPC", `127.0.0.1:${port}`)],
     capabilities: { streaming: true, pushNotifications: true },
-    defaultInputModes: ["text/plain"],
+    defaultInputModes: ["text/plain", "application/json"],
     defaultOutputModes: ["text/plain"],
     skills: [{ id: "interop", name: "Interop", description: "Does what the query says", tags: ["test"] }],
   });

@@ -101,7 +101,7 @@ def card(url, grpc_target):
             interface("GRPC", grpc_target),
         ],
         capabilities=AgentCapabilities(streaming=True, push_notifications=True),
-        default_input_modes=["text/plain"],
+        default_input_modes=["text/plain", "application/json"],
         default_output_modes=["text/plain"],
         skills=[AgentSkill(id="interop", name="Interop", description="Does what the query says", tags=["test"])],
     )

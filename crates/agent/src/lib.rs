@@ -42,6 +42,7 @@
 //! | `grpc` | gRPC beside JSON-RPC and REST, `server::GrpcAt` |
 //! | `graph` | `graph`: graphs of steps, and graphs as agents |
 //! | `flow` | `flow`: workflows of agents, `flow::Plan`, and plans as agents, `flow::WorkflowAgent` |
+//! | `otel` | traces: turns, calls and runs of workflows are spans of `tracing-opentelemetry`, see [`client::trace`] |
 //! | `conformance` | `server::backend::conformance`: what a backend promises, as tests |
 
 pub use llamon_client as client;
@@ -210,6 +211,14 @@ pub mod guide {
     #[cfg(feature = "flow")]
     #[doc = include_str!("../../../docs/guide/workflows.ko.md")]
     pub mod workflows_ko {}
+
+    /// One trace through all agents.
+    #[doc = include_str!("../../../docs/guide/traces.md")]
+    pub mod traces {}
+
+    /// 모든 에이전트를 지나는 하나의 트레이스.
+    #[doc = include_str!("../../../docs/guide/traces.ko.md")]
+    pub mod traces_ko {}
 
     /// What a server accepts and keeps.
     #[doc = include_str!("../../../docs/guide/limits.md")]

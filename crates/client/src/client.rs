@@ -10,6 +10,7 @@ use llamon_core::a2a::{
 };
 use llamon_core::json::Reader;
 use reqwest::header::{HeaderMap, HeaderName};
+use tracing::Span;
 use url::Url;
 
 use crate::answer::{self, Form, Read};
@@ -27,6 +28,7 @@ use crate::retry::retrying;
 use crate::signing::CardVerifier;
 use crate::sse;
 use crate::stream::{EventStream, Follow};
+use crate::trace::{TraceContext, within as in_trace};
 use crate::{address, extensions, v03};
 
 /// A client for one agent. Cloning it is cheap, and clones share their connections.
@@ -125,9 +127,13 @@ impl Client {
         let mut message = message.into();
         let extensions = message.take_extensions();
         let operation = Operation::Stream(message.into_request()?);
-        let request = self.request(&operation, &extensions).await?;
-        let opened = self.open(&operation, &request, 1).await?;
-        Ok(self.events(opened, Follow::Answer, extensions))
+        let span = self.span(&operation);
+        let opening = async {
+            let request = self.request(&operation, &extensions).await?;
+            self.open(&operation, &request, 1).await
+        };
+        let opened = in_trace(None, span.clone(), opening).await?;
+        Ok(self.events(opened, Follow::Answer, extensions, span))
     }
 
     /// The task as it stands (A2A section 3.1.3). Repeated where that can help; cancel-safe.
@@ -219,8 +225,10 @@ impl Client {
     /// time.
     pub async fn subscribe(&self, id: &str) -> Result<EventStream, ClientError> {
         let id: Arc<str> = id.into();
-        let opened = self.follow(&id, &[], self.inner.waits.max_attempts).await?;
-        Ok(self.events(opened, Follow::Task(id), Vec::new()))
+        let span = self.span(&Operation::Subscribe(Arc::clone(&id)));
+        let opening = self.follow(&id, &[], self.inner.waits.max_attempts);
+        let opened = in_trace(None, span.clone(), opening).await?;
+        Ok(self.events(opened, Follow::Task(id), Vec::new(), span))
     }
 }
 
@@ -291,6 +299,9 @@ impl Client {
             };
             headers.insert(HeaderName::from_static(name), asked);
         }
+        if let Some(context) = TraceContext::current() {
+            context.put(&mut headers);
+        }
         Ok(headers)
     }
 
@@ -335,15 +346,32 @@ impl Client {
             ..
         } = &*self.inner;
         let form = endpoint.form(operation);
-        let request = self.request(operation, extensions).await?;
-        let attempt = || async {
-            let response = self.exchange(operation, &request).await?;
-            let (head, text) = response.text(limits.max_body_bytes).await?;
-            read(form, &head, &text, limits)
+        let asking = async {
+            let request = self.request(operation, extensions).await?;
+            let attempt = || async {
+                let response = self.exchange(operation, &request).await?;
+                let (head, text) = response.text(limits.max_body_bytes).await?;
+                read(form, &head, &text, limits)
+            };
+            let name = operation.name();
+            let answer = retrying(self.attempts(operation), attempt);
+            within(waits.timeout, name, "timeout", &request, answer).await
         };
-        let name = operation.name();
-        let answer = retrying(self.attempts(operation), attempt);
-        within(waits.timeout, name, "timeout", &request, answer).await
+        in_trace(None, self.span(operation), asking).await
+    }
+
+    /// The span of a call, for who records traces.
+    fn span(&self, operation: &Operation) -> Span {
+        let endpoint = &self.inner.endpoint;
+        tracing::info_span!(
+            "call",
+            otel.name = operation.name(),
+            otel.kind = "client",
+            agent = %self.inner.card.name,
+            binding = %endpoint.binding,
+            server.address = endpoint.url.host_str(),
+            server.port = endpoint.url.port_or_known_default(),
+        )
     }
 
     /// Opens the stream of a task.
@@ -427,10 +455,16 @@ impl Client {
         })
     }
 
-    fn events(&self, opened: Opened, follow: Follow, extensions: Vec<String>) -> EventStream {
+    fn events(
+        &self,
+        opened: Opened,
+        follow: Follow,
+        extensions: Vec<String>,
+        span: Span,
+    ) -> EventStream {
         let Inner { waits, limits, .. } = &*self.inner;
         let resume = Resume::new(self.clone(), extensions, waits.resume_attempts);
-        EventStream::new(opened, follow, limits.clone(), resume)
+        EventStream::new(opened, follow, limits.clone(), resume, span)
     }
 }
 

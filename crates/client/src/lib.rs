@@ -59,6 +59,7 @@ pub mod signing;
 mod sse;
 mod stream;
 mod tls;
+pub mod trace;
 mod v03;
 mod wire_error;
 

@@ -10,6 +10,7 @@ use futures_util::Stream;
 use llamon_core::Limits;
 use llamon_core::a2a::{StreamEvent, Task, TaskState};
 use tokio::time::Sleep;
+use tracing::Span;
 
 use crate::client::Opened;
 use crate::error::ClientError;
@@ -57,6 +58,8 @@ pub struct EventStream {
     // Runs from the last event that is to be expected.
     closing: Option<Pin<Box<Sleep>>>,
     extensions: Vec<String>,
+    /// Of the call, which ends with the stream.
+    _span: Span,
 }
 
 /// Where the next event comes from.
@@ -94,7 +97,13 @@ pub(crate) enum Follow {
 }
 
 impl EventStream {
-    pub(crate) fn new(opened: Opened, follow: Follow, limits: Limits, resume: Resume) -> Self {
+    pub(crate) fn new(
+        opened: Opened,
+        follow: Follow,
+        limits: Limits,
+        resume: Resume,
+        span: Span,
+    ) -> Self {
         let task_id = match &follow {
             Follow::Answer => None,
             Follow::Task(id) => Some(Arc::clone(id)),
@@ -111,6 +120,7 @@ impl EventStream {
             resume,
             closing: None,
             extensions: opened.extensions,
+            _span: span,
         }
     }
 

@@ -499,6 +499,7 @@ impl Settings {
         });
         let push = push.transpose()?;
         let shared = Arc::new(Shared {
+            agent_name: self.card.name.as_str().into(),
             worker,
             runs_again: backend.durability() == Durability::Durable
                 && self.execution != Execution::AtMostOnce,

@@ -1,3 +1,4 @@
+use llamon_client::trace::TraceContext;
 use llamon_core::a2a::ProtocolVersion;
 
 use crate::builder::IDEMPOTENT_MESSAGES_URI;
@@ -13,6 +14,8 @@ pub(crate) struct Call {
     #[expect(dead_code, reason = "there is but one version so far")]
     pub(crate) version: ProtocolVersion,
     pub(crate) extensions: ActiveExtensions,
+    /// The trace that the caller works in.
+    pub(crate) trace: Option<TraceContext>,
 }
 
 /// URIs of the extensions that the client asked for and this agent has.

@@ -12,6 +12,8 @@ use crate::scope::Scope;
 
 /// What is the same for all turns of a server.
 pub(crate) struct Shared {
+    /// As the card has it.
+    pub(crate) agent_name: Arc<str>,
     pub(crate) backend: Arc<dyn Backend>,
     /// As what this server is known to the backend.
     pub(crate) worker: Arc<Worker>,

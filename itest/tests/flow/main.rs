@@ -8,6 +8,7 @@
 mod asking;
 mod failures;
 mod figures;
+mod hostile;
 mod items;
 mod nested;
 mod resume;

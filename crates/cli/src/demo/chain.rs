@@ -1,6 +1,8 @@
-use llamon_agent::a2a::{AgentCard, Skill, TaskState};
-use llamon_agent::client::{Client, ClientError, Outgoing, Reply};
+use llamon_agent::a2a::{AgentCard, Skill};
 use llamon_agent::core::{Part, Payload, UpstreamPartsPolicy};
+use llamon_agent::flow::Plan;
+use llamon_agent::flow::run::{Runner, Stand};
+use llamon_agent::flow::store::{CallId, RunStore};
 use llamon_agent::server::backend::sqlite::SqliteStore;
 use llamon_agent::server::{ServeError, create_server};
 use tokio::task::JoinSet;
@@ -25,6 +27,12 @@ const AGENTS: [(&str, &str, Work); 3] = [
     ),
     ("report", "Writes a report on what arrives", report::work),
 ];
+
+/// What is run: the plan that the examples have, too.
+const PLAN: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../examples/lock-report.yaml"
+));
 
 /// The three agents under one policy, each a server on a port of its own.
 pub(super) struct Team {
@@ -100,28 +108,48 @@ impl Team {
         })
     }
 
-    /// Sends the input to the first agent, and what each agent answers to the next.
+    /// Runs the plan with the input: what each agent answers goes to the next.
     pub(super) async fn drive(&mut self, input: &Input) -> Result<Run, CliError> {
+        let plan = self.plan()?;
         let file = Part::file_bytes(&input.bytes)
             .with_filename("Cargo.lock")
             .with_media_type("text/plain");
-        let mut message = Outgoing::text("What is in this lock file?").with_part(file);
+        let message = Payload::new()
+            .with_text("What is in this lock file?")
+            .with_part(file);
+        let runner = Runner::new(RunStore::in_memory().map_err(|error| broken(&error))?);
+        let (id, stand) = runner
+            .run(&plan, message)
+            .await
+            .map_err(|error| broken(&error))?;
+        if let Stand::Ended {
+            reason: Some(reason),
+            ..
+        } = stand
+        {
+            return Err(CliError::new(Exit::AgentFailed, reason).with_next(
+                "run it again with -v to see the servers' log; a smaller --input may fit where \
+                 this one does not",
+            ));
+        }
+        let stored = runner.store().load(&id).await;
+        let stored = stored.map_err(|error| broken(&error))?;
         let mut hops = Vec::new();
         for member in &self.members {
-            let reply = send(member, message).await?;
-            let answer = reply.payload();
-            let Note { arrived, produced } = reply
-                .task()
-                .and_then(|task| self.recorder.take(&task.id))
-                .ok_or_else(|| {
-                    unexpected(member, "answered, and its own notes have no such turn")
-                })?;
-            message = Outgoing::from(answer.clone());
+            let call = CallId::of_step(member.name);
+            let context = call.context_id(&id);
+            let mut calls = stored.calls.iter();
+            let (Some(Note { arrived, produced }), Some(call)) = (
+                self.recorder.take(&context),
+                calls.find(|stored| stored.id == call),
+            ) else {
+                return Err(broken(&format_args!("{} was not called", member.name)));
+            };
             hops.push(Hop {
                 agent: member.name,
                 arrived,
                 produced,
-                answer,
+                answer: call.parts.clone().into(),
             });
         }
         self.recorder.close();
@@ -129,6 +157,16 @@ impl Team {
             policy: self.policy,
             hops,
         })
+    }
+
+    /// The plan, with the agents where they are.
+    fn plan(&self) -> Result<Plan, CliError> {
+        let mut members = self.members.iter();
+        let plan = Plan::from_yaml(PLAN);
+        let plan = members.try_fold(plan.map_err(|error| broken(&error))?, |plan, member| {
+            plan.with_agent_at(member.name, &member.url)
+        });
+        plan.map_err(|error| broken(&error))
     }
 
     /// Resolves when a server ends, which none should.
@@ -186,33 +224,9 @@ impl Run {
     }
 }
 
-async fn send(member: &Member, message: Outgoing) -> Result<Reply, CliError> {
-    let called = async {
-        let client = Client::discover(&member.url).await?;
-        client.send(message).await
-    };
-    let reply = called.await.map_err(|error: ClientError| {
-        let exit = if error.is_connect() {
-            Exit::Connect
-        } else {
-            Exit::Protocol
-        };
-        CliError::new(exit, format!("the agent {}: {error}", member.name))
-            .with_next("run it again with -v; a smaller --input may fit where this one does not")
-    })?;
-    if reply.state() == Some(TaskState::Completed) {
-        return Ok(reply);
-    }
-    let reason = reply.status_text().unwrap_or_default();
-    Err(unexpected(member, &format!("did not complete: {reason}")))
-}
-
-fn unexpected(member: &Member, what: &str) -> CliError {
-    CliError::new(
-        Exit::AgentFailed,
-        format!("the agent {} {what}", member.name),
-    )
-    .with_next("run it again with -v to see the servers' log")
+fn broken(error: &dyn std::fmt::Display) -> CliError {
+    CliError::new(Exit::Protocol, format!("the demo broke: {error}"))
+        .with_next("this is a bug; please report it with the output of llamon -v demo")
 }
 
 fn not_started(error: ServeError) -> CliError {

@@ -18,7 +18,7 @@ impl Agent for Worker {
     async fn run(&self, turn: Turn) -> Result<Answer, AgentError> {
         let produced = (self.work)(turn.upstream())?;
         self.recorder.note(
-            turn.task_id(),
+            turn.context_id(),
             Note {
                 arrived: turn.message().payload(),
                 produced: produced.clone(),
@@ -28,7 +28,8 @@ impl Agent for Worker {
     }
 }
 
-/// What the agents saw and did, by task. Clones share it.
+/// What the agents saw and did, by the context that a run has for each of its steps. Clones share
+/// it.
 #[derive(Clone, Default)]
 pub(super) struct Recorder(Arc<Mutex<Notes>>);
 
@@ -40,27 +41,27 @@ pub(super) struct Note {
 
 #[derive(Default)]
 struct Notes {
-    by_task: HashMap<String, Note>,
+    by_context: HashMap<String, Note>,
     closed: bool,
 }
 
 impl Recorder {
-    /// Takes what was noted of a task.
-    pub(super) fn take(&self, task_id: &str) -> Option<Note> {
-        self.notes().by_task.remove(task_id)
+    /// Takes what was noted in a context.
+    pub(super) fn take(&self, context_id: &str) -> Option<Note> {
+        self.notes().by_context.remove(context_id)
     }
 
     /// Notes nothing from now on: agents that stay up must not fill the memory.
     pub(super) fn close(&self) {
         let mut notes = self.notes();
         notes.closed = true;
-        notes.by_task.clear();
+        notes.by_context.clear();
     }
 
-    fn note(&self, task_id: &str, note: Note) {
+    fn note(&self, context_id: &str, note: Note) {
         let mut notes = self.notes();
         if !notes.closed {
-            notes.by_task.insert(task_id.to_owned(), note);
+            notes.by_context.insert(context_id.to_owned(), note);
         }
     }
 

@@ -5,6 +5,7 @@ use llamon_agent::core::json::push_string;
 use llamon_agent::flow::check::{Cards, Growth, check};
 use llamon_agent::flow::{Finding, Plan, PlanError, Severity};
 
+use super::AgentsAt;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::out::Out;
@@ -33,6 +34,9 @@ pub(crate) struct CheckArgs {
     /// How long to wait for each agent, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
+
+    #[command(flatten)]
+    pub(super) at: AgentsAt,
 
     /// Print one JSON document
     #[arg(long)]

@@ -71,6 +71,58 @@ async fn run_prints_the_answer_and_show_says_what_each_step_did() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn graph_of_a_run_shows_what_was_sent_and_what_became_of_each_step() {
+    let server = serve(shout).await;
+    // The plan's own URLs are nobody's.
+    let plan = "
+agents: {first: 'http://127.0.0.1:9', second: 'http://127.0.0.1:9'}
+steps:
+  a: {agent: first, from: [input]}
+  b: {agent: second, from: [a, a]}
+outputs: [b]
+";
+    let (folder, path) = file("plan.yaml", plan.as_bytes());
+    let store = folder.path().join("flows.db");
+    let store = store.to_str().unwrap();
+    let (first, second) = (
+        format!("first={}", server.url()),
+        format!("second={}", server.url()),
+    );
+    let ran = llamon(&[
+        "flow", "run", &path, "--store", store, "--id", "r6", "--input", "x", "--agent", &first,
+        "--agent", &second,
+    ])
+    .await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let drawn = llamon(&["flow", "graph", "r6", "--store", store]).await;
+    assert_eq!(drawn.code, Some(0), "{drawn:?}");
+    for line in [
+        "  n2[\"a<br/>first<br/>completed\"]",
+        "  n0 -->|\"1 part, 12 B\"| n2",
+        "  n2 -->|\"2 parts, 24 B\"| n3",
+        "  n3 -->|\"1 part, 15 B\"| n1",
+    ] {
+        let found = drawn.stdout.lines().any(|found| found == line);
+        assert!(found, "{line}\n{}", drawn.stdout);
+    }
+    for (arguments, expected) in [
+        (&["flow", "graph", "nobody", "--store", store][..], "nobody"),
+        (&["flow", "graph", "nobody", "--store", "/none"], "no file"),
+        (&["flow", "check", &path, "--agent", "x"], "NAME=URL"),
+        (
+            &["flow", "check", &path, "--agent", "x=http://127.0.0.1:9"],
+            "its agents are: first, second",
+        ),
+        (&["flow", "check", &path, "--agent", "first=x"], "no URL"),
+    ] {
+        let wrong = llamon(arguments).await;
+        assert_eq!(wrong.code, Some(2), "{wrong:?}");
+        let said = wrong.stderr + &wrong.stdout;
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn show_has_the_steps_in_the_order_of_the_plan() {
     let server = serve(shout).await;
     let plan = plan(server.url(), server.url())

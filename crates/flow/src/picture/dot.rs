@@ -13,13 +13,14 @@ pub(super) fn write(picture: &Picture) -> String {
     }
     for edge in &picture.edges {
         let mut attributes = Vec::new();
-        if !edge.label.is_empty() {
-            attributes.push(format!("label=\"{}\"", escape(&edge.label)));
+        let label = edge.text();
+        if !label.is_empty() {
+            attributes.push(format!("label=\"{}\"", escape(&label)));
         }
         if edge.is_control {
             attributes.push("style=dashed".to_owned());
         }
-        if edge.is_repeated {
+        if edge.is_repeated() {
             attributes.push("color=red, fontcolor=red, penwidth=2".to_owned());
         }
         let attributes = if attributes.is_empty() {

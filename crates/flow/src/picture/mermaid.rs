@@ -18,13 +18,13 @@ pub(super) fn write(picture: &Picture) -> String {
     let mut repeated = Vec::new();
     for (at, edge) in picture.edges.iter().enumerate() {
         let arrow = if edge.is_control { "-.->" } else { "-->" };
-        let label = if edge.label.is_empty() {
+        let label = if edge.text().is_empty() {
             String::new()
         } else {
-            format!("|\"{}\"|", escape(&edge.label))
+            format!("|\"{}\"|", escape(&edge.text()))
         };
         let _ = writeln!(text, "  n{} {arrow}{label} n{}", edge.from, edge.to);
-        if edge.is_repeated {
+        if edge.is_repeated() {
             repeated.push(at.to_string());
         }
     }

@@ -16,6 +16,7 @@
 
 mod dot;
 mod mermaid;
+mod of_run;
 mod svg;
 
 use std::fmt;
@@ -99,11 +100,11 @@ struct Node {
 struct Edge {
     from: usize,
     to: usize,
-    label: String,
+    label: &'static str,
     /// No parts go along it: a condition, a text, or a step that stands in.
     is_control: bool,
-    /// Something that went along it had arrived before.
-    is_repeated: bool,
+    /// What went along it, in a picture of a run.
+    traffic: Option<Traffic>,
 }
 
 const INPUT_NODE: usize = 0;
@@ -175,13 +176,11 @@ impl Picture {
         let mut edges = self.edges.iter_mut();
         let edge = edges.find(|edge| edge.from == node(from) && edge.to == to && !edge.is_control);
         if let Some(edge) = edge {
-            let label = traffic.to_string();
-            edge.label = if edge.label.is_empty() {
-                label
-            } else {
-                format!("{}; {label}", edge.label)
-            };
-            edge.is_repeated |= traffic.repeated > 0;
+            let sum = edge.traffic.get_or_insert_default();
+            sum.parts += traffic.parts;
+            sum.bytes += traffic.bytes;
+            sum.repeated += traffic.repeated;
+            sum.repeated_bytes += traffic.repeated_bytes;
         }
         self
     }
@@ -300,17 +299,31 @@ impl Node {
 }
 
 impl Edge {
-    fn data(from: usize, to: usize, label: &str) -> Self {
-        Self {
-            from,
-            to,
-            label: label.to_owned(),
-            is_control: false,
-            is_repeated: false,
+    /// Its text, which may be empty.
+    fn text(&self) -> String {
+        match self.traffic {
+            None => self.label.to_owned(),
+            Some(traffic) if self.label.is_empty() => traffic.to_string(),
+            Some(traffic) => format!("{}; {traffic}", self.label),
         }
     }
 
-    fn control(from: usize, to: usize, label: &str) -> Self {
+    /// Whether something that went along it had arrived before.
+    fn is_repeated(&self) -> bool {
+        self.traffic.is_some_and(|traffic| traffic.repeated > 0)
+    }
+
+    fn data(from: usize, to: usize, label: &'static str) -> Self {
+        Self {
+            from,
+            to,
+            label,
+            is_control: false,
+            traffic: None,
+        }
+    }
+
+    fn control(from: usize, to: usize, label: &'static str) -> Self {
         Self {
             is_control: true,
             ..Self::data(from, to, label)

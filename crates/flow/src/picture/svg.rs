@@ -26,12 +26,12 @@ pub(super) fn write(picture: &Picture) -> String {
         } else {
             LineStyleKind::Normal
         };
-        let look = look(if edge.is_repeated { "red" } else { "black" });
+        let look = look(if edge.is_repeated() { "red" } else { "black" });
         let arrow = Arrow::new(
             LineEndKind::None,
             LineEndKind::Arrow,
             style,
-            &edge.label,
+            &edge.text(),
             &look,
             &None,
             &None,

@@ -486,7 +486,7 @@ fn bad_name(name: &str, is_agent: bool) -> Option<String> {
     ))
 }
 
-fn bad_url(url: &str) -> Option<String> {
+pub(super) fn bad_url(url: &str) -> Option<String> {
     let wanted = "an absolute http or https URL is needed";
     match url::Url::parse(url) {
         Ok(parsed) if matches!(parsed.scheme(), "http" | "https") && parsed.has_host() => None,

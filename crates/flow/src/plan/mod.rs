@@ -19,6 +19,7 @@ pub(crate) use places::{At, Places};
 pub use step::{Ask, DEFAULT_TIMEOUT, Dedupe, Each, OnError, Retry, Step};
 
 use crate::expression::{Condition, ItemPath, Template};
+use crate::finding::{Finding, PlanError};
 
 /// The steps that a plan may have.
 pub const MAX_STEPS: usize = 10_000;
@@ -93,6 +94,49 @@ impl Plan {
     /// Begins a plan.
     pub fn builder(name: impl Into<String>) -> PlanBuilder {
         PlanBuilder::new(name)
+    }
+
+    /// The same plan with an agent that is somewhere else, such as in a test.
+    ///
+    /// ```
+    /// # use llamon_flow::{Agent, Plan, Step};
+    /// let plan = Plan::builder("p")
+    ///     .agent("audit", Agent::new("https://agents.example.com/audit"))
+    ///     .step(Step::new("findings", "audit").from(["input"]))
+    ///     .output("findings")
+    ///     .build()?;
+    /// let here = plan.with_agent_at("audit", "http://127.0.0.1:8082")?;
+    /// assert_eq!(here.steps()[0].agent().url(), "http://127.0.0.1:8082");
+    /// assert!(here.with_agent_at("nobody", "http://127.0.0.1:8082").is_err());
+    /// # Ok::<(), llamon_flow::PlanError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the plan names no such agent, and when it is no URL.
+    pub fn with_agent_at(mut self, name: &str, url: &str) -> Result<Self, PlanError> {
+        if let Some(problem) = compile::bad_url(url) {
+            let message = format!("the agent {name:?}: {problem}");
+            return Err(PlanError::new(vec![Finding::error("bad-url", message)]));
+        }
+        let mut agents = self.agents.iter_mut();
+        let Some((_, agent)) = agents.find(|(known, _)| known == name) else {
+            let known: Vec<&str> = self.agents.iter().map(|(known, _)| &**known).collect();
+            let message = format!(
+                "the plan names no agent {name:?}; its agents are: {}",
+                known.join(", ")
+            );
+            return Err(PlanError::new(vec![Finding::error(
+                "unknown-agent",
+                message,
+            )]));
+        };
+        url.clone_into(&mut agent.url);
+        for step in &mut self.steps {
+            if step.agent_name.as_deref() == Some(name) {
+                url.clone_into(&mut step.agent.url);
+            }
+        }
+        Ok(self)
     }
 
     /// The plan's name.

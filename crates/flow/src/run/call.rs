@@ -9,6 +9,7 @@ use llamon_core::Part;
 use llamon_core::a2a::{StreamEvent, Task, TaskRequest, TaskState};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use super::Shared;
 use super::agents::NoClient;
@@ -178,6 +179,25 @@ struct Running {
 }
 
 impl Call {
+    /// What traces know of it: its step and, of what is sent, how much of it repeats.
+    pub(super) fn span(&self) -> Span {
+        // Traces have signed numbers only; others become texts there.
+        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let traffic = self.traffic;
+        tracing::info_span!(
+            "step",
+            otel.name = %self.id,
+            run = %self.run,
+            step = %self.id.step,
+            item = self.id.item,
+            received = number(traffic.received),
+            sent = number(traffic.sent),
+            sent_bytes = number(traffic.sent_bytes),
+            duplicates = number(traffic.duplicates),
+            duplicate_bytes = number(traffic.duplicate_bytes),
+        )
+    }
+
     /// Makes the call, with as many attempts as it has. What becomes of an item's call is stored
     /// when this returns; the caller stores it for other calls, with what it makes ready.
     pub(super) async fn make(mut self, begin: Begin) -> (CallId, End) {

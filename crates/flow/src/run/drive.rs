@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use llamon_client::trace::{TraceContext, within};
 use llamon_core::Part;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -144,7 +145,9 @@ impl<'r> Drive<'r> {
             let begun = self.pick();
             self.commit().await?;
             for (call, begin) in begun {
-                self.calls.spawn(call.make(begin));
+                let span = call.span();
+                let call = within(TraceContext::current(), span, call.make(begin));
+                self.calls.spawn(call);
             }
             if self.calls.is_empty() {
                 if self.cancel.is_cancelled() || self.asking.is_empty() {

@@ -14,6 +14,7 @@ mod state;
 
 use std::sync::Arc;
 
+use llamon_client::trace::{TraceContext, within};
 use llamon_core::{Part, Payload};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -145,7 +146,11 @@ impl Runner {
         if stored.summary.state.is_at_rest() {
             return Ok(ended(&plan, &stored));
         }
-        Drive::new(self, plan, stored, watch).run(stop).await
+        // The same trace, whichever process goes on with the run, unless it is part of another one.
+        let trace = TraceContext::current().unwrap_or_else(|| trace_of(run));
+        let span = tracing::info_span!("run", run, plan = plan.name());
+        let drive = Drive::new(self, plan, stored, watch);
+        within(Some(trace), span, drive.run(stop)).await
     }
 
     /// [`Runner::begin`] and [`Runner::drive`] in one, without anybody watching.
@@ -157,6 +162,17 @@ impl Runner {
         let stand = self.drive(&id, &(), &CancellationToken::new()).await?;
         Ok((id, stand))
     }
+}
+
+/// The trace of a run that nobody's trace belongs to: `traceparent` of all calls names it.
+///
+/// ```
+/// use llamon_flow::run::trace_of;
+///
+/// assert_eq!(trace_of("0c4f9e37a2b1").trace_id().len(), 32);
+/// ```
+pub fn trace_of(run: &str) -> TraceContext {
+    TraceContext::of_name(run)
 }
 
 /// Bytes that a run's id may have: a contextId has the names of a step and an item behind it.

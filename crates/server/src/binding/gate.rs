@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
+use llamon_client::trace::TraceContext;
 use llamon_core::a2a::{A2aError, AgentExtension, ErrorCode, ProtocolVersion};
 
 use crate::auth::{Authenticate, Identity, RefusalKind, RequestHead};
@@ -29,11 +30,12 @@ pub(crate) struct Extension {
 #[derive(Clone, Debug)]
 pub(crate) struct Caller(Option<Identity>);
 
-/// What a request asks of the protocol.
+/// What a request asks of the protocol, and the trace that it is part of.
 #[derive(Clone, Debug)]
 pub(crate) struct Parameters {
     pub(crate) version: ProtocolVersion,
     pub(crate) extensions: ActiveExtensions,
+    pub(crate) trace: Option<TraceContext>,
 }
 
 /// Why a request is not let in.
@@ -168,6 +170,7 @@ impl Gate {
             scope,
             version: parameters.version,
             extensions: parameters.extensions,
+            trace: parameters.trace,
         })
     }
 
@@ -364,6 +367,7 @@ mod tests {
             let parameters = Parameters {
                 version: ProtocolVersion::V1_0,
                 extensions: ActiveExtensions::default(),
+                trace: None,
             };
             let shown = format!("{tenants:?} {caller:?} {path:?} {body:?}");
             let entered = gate(tenants, &[]).enter(caller, parameters, path, body);

@@ -4,6 +4,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, OptionalFromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Response, Uri, header};
+use llamon_client::trace::{TRACEPARENT_HEADER, TRACESTATE_HEADER, TraceContext};
 use llamon_core::a2a::{A2aError, EXTENSIONS_HEADER, ErrorCode, ProtocolVersion, VERSION_HEADER};
 use serde::Deserialize;
 
@@ -95,7 +96,25 @@ pub(super) fn parameters(
     Ok(Parameters {
         version,
         extensions,
+        trace: trace(headers),
     })
+}
+
+/// The trace that the caller works in (W3C Trace Context); none where its headers are not right or
+/// there are several parents.
+fn trace(headers: &HeaderMap) -> Option<TraceContext> {
+    let mut parents = headers.get_all(TRACEPARENT_HEADER).iter();
+    let parent = parents.next()?.to_str().ok()?;
+    if parents.next().is_some() {
+        return None;
+    }
+    // A list may be spread over several headers.
+    let states = headers.get_all(TRACESTATE_HEADER).iter();
+    let states: Result<Vec<&str>, _> = states.map(HeaderValue::to_str).collect();
+    TraceContext::parse(
+        parent,
+        states.ok().map(|states| states.join(",")).as_deref(),
+    )
 }
 
 /// The values of `A2A-Extensions`, each of which may hold several.

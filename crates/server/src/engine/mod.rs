@@ -12,10 +12,12 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use llamon_client::trace::within;
 use llamon_core::a2a::{A2aError, ErrorCode, TaskState};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Span;
 
 use crate::agent::ErasedAgent;
 use crate::backend::Worker;
@@ -143,9 +145,10 @@ impl Engine {
                 RunAgain::Never
             },
         };
+        let (trace, span) = (begin.trace.clone(), self.span(&begin));
         let turn = Turn::new(begin, Arc::clone(&self.shared), token, self.stop.clone());
         // Tracked from here on, so that a stop of the server does not overlook it.
-        let mut running = Box::pin(self.turns.track_future(async move {
+        let running = self.turns.track_future(async move {
             let running = AssertUnwindSafe(run.run(turn.clone())).catch_unwind().await;
             if let Err(panic) = running {
                 // Only user code in an unexpected place gets here; its task must end all the same.
@@ -155,7 +158,8 @@ impl Engine {
                 end(&turn, task_id, TaskState::Failed, Some("the agent failed")).await;
             }
             drop((live, permit));
-        }));
+        });
+        let mut running = Box::pin(within(trace, span, running));
         if first == First::Here {
             let polled = poll_fn(|context| Poll::Ready(running.as_mut().poll(context))).await;
             if polled.is_ready() {
@@ -163,6 +167,19 @@ impl Engine {
             }
         }
         tokio::spawn(running);
+    }
+
+    /// The span of a turn, for who records traces.
+    fn span(&self, begin: &Begin) -> Span {
+        tracing::info_span!(
+            "turn",
+            otel.kind = "server",
+            agent = %self.shared.agent_name,
+            task = %begin.task_id,
+            context = %begin.context_id,
+            number = begin.number,
+            attempt = begin.attempt,
+        )
     }
 
     /// Tells the turn that runs for a task to end. Whether there is one.

@@ -7,6 +7,7 @@ use std::task::Poll;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use llamon_client::trace::TraceContext;
 use llamon_core::a2a::{
     A2aError, ErrorCode, Message, PushConfig, SendMessageRequest, Task, TaskState, TaskStatus,
 };
@@ -69,6 +70,7 @@ enum Accepted {
 /// What goes beside the message.
 struct Extras {
     negotiated: Negotiated,
+    trace: Option<TraceContext>,
     push: Option<Arc<PushConfig>>,
     once: Option<MessageKey>,
 }
@@ -105,9 +107,12 @@ impl Handler {
             super::modes::check(&request.message, modes)?;
         }
         let Call {
-            scope, extensions, ..
+            scope,
+            extensions,
+            trace,
+            ..
         } = call;
-        let extras = self.extras(&mut request, extensions)?;
+        let extras = self.extras(&mut request, extensions, trace)?;
         if let Some(key) = &extras.once
             && let Some(seen) = self.backend().seen(&scope, key).await.map_err(to_a2a)?
         {
@@ -224,6 +229,7 @@ impl Handler {
         &self,
         request: &mut SendMessageRequest,
         extensions: ActiveExtensions,
+        trace: Option<TraceContext>,
     ) -> Result<Extras, A2aError> {
         let push = request.configuration.push.take();
         let push = push.map(|config| self.prepare_push(config)).transpose()?;
@@ -236,6 +242,7 @@ impl Handler {
         };
         Ok(Extras {
             negotiated,
+            trace,
             push,
             once,
         })
@@ -264,7 +271,7 @@ impl Handler {
             } else {
                 Visibility::Visible
             },
-            work: self.work(0, hidden, request.metadata.as_ref(), &extras.negotiated),
+            work: self.work(0, hidden, request.metadata.as_ref(), &extras),
             push: extras.push,
             once: extras.once,
         };
@@ -278,6 +285,7 @@ impl Handler {
             context_id,
             metadata: request.metadata,
             negotiated: extras.negotiated,
+            trace: extras.trace,
             message,
             history: Vec::new(),
             number: 1,
@@ -329,12 +337,7 @@ impl Handler {
                 TaskState::Working,
                 None,
             )],
-            work: Some(self.work(
-                artifacts,
-                false,
-                request.metadata.as_ref(),
-                &extras.negotiated,
-            )),
+            work: Some(self.work(artifacts, false, request.metadata.as_ref(), &extras)),
             push: extras.push,
             once: extras.once,
         };
@@ -347,6 +350,7 @@ impl Handler {
             context_id: Arc::clone(&task.context_id),
             metadata: request.metadata,
             negotiated: extras.negotiated,
+            trace: extras.trace,
             message: turn_message,
             history,
             number,
@@ -387,11 +391,17 @@ impl Handler {
         artifacts: usize,
         hidden: bool,
         metadata: Option<&String>,
-        negotiated: &Negotiated,
+        extras: &Extras,
     ) -> crate::backend::NewWork {
         let worker = self.engine.worker().id();
         let durability = self.shared.durability;
-        work(worker, durability, artifacts, hidden, metadata, negotiated)
+        let Extras {
+            negotiated, trace, ..
+        } = extras;
+        let trace = trace.as_ref();
+        work(
+            worker, durability, artifacts, hidden, metadata, negotiated, trace,
+        )
     }
 
     fn check_follow_up(&self, task: &Task, message: &Message) -> Result<(), A2aError> {

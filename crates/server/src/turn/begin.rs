@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use llamon_client::trace::TraceContext;
 use llamon_core::a2a::{Message, Role, TaskState};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -17,6 +18,8 @@ pub(crate) struct Begin {
     pub(crate) context_id: Arc<str>,
     pub(crate) metadata: Option<String>,
     pub(crate) negotiated: Negotiated,
+    /// The trace that the caller works in.
+    pub(crate) trace: Option<TraceContext>,
     pub(crate) message: Message,
     pub(crate) history: Vec<Message>,
     pub(crate) number: usize,
@@ -77,6 +80,24 @@ struct Record {
     // Records of before have none.
     #[serde(default)]
     negotiated: Negotiated,
+    #[serde(default)]
+    trace: Option<Trace>,
+}
+
+/// A trace as it is stored.
+#[derive(Serialize, Deserialize)]
+struct Trace {
+    parent: String,
+    state: Option<String>,
+}
+
+impl Trace {
+    fn of(context: &TraceContext) -> Self {
+        Self {
+            parent: context.traceparent().to_owned(),
+            state: context.tracestate().map(ToOwned::to_owned),
+        }
+    }
 }
 
 /// The work of a turn that this server runs itself.
@@ -87,6 +108,7 @@ pub(crate) fn work(
     hidden: bool,
     metadata: Option<&String>,
     negotiated: &Negotiated,
+    trace: Option<&TraceContext>,
 ) -> NewWork {
     let record = match durability {
         // Nobody will ever read it.
@@ -98,6 +120,7 @@ pub(crate) fn work(
                 hidden,
                 metadata,
                 negotiated: negotiated.clone(),
+                trace: trace.map(Trace::of),
             };
             // Numbers, booleans and strings can always be written.
             serde_json::to_string(&record).unwrap_or_default()
@@ -125,6 +148,9 @@ impl Begin {
         let number = turn_number(&history);
         let message = join_answers(&mut history, message);
         let response_id = response_id(number);
+        let trace = record.trace;
+        let trace =
+            trace.and_then(|trace| TraceContext::parse(&trace.parent, trace.state.as_deref()));
         let is_left = (task.artifacts.iter()).any(|left| left.artifact_id == response_id);
         Ok(Self {
             scope: claimed.scope.clone(),
@@ -132,6 +158,7 @@ impl Begin {
             context_id: Arc::clone(&task.context_id),
             metadata: record.metadata,
             negotiated: record.negotiated,
+            trace,
             message,
             history,
             number,

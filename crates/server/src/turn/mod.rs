@@ -11,6 +11,7 @@ mod output;
 use std::fmt;
 use std::sync::{Arc, OnceLock, PoisonError};
 
+use llamon_client::trace::TraceContext;
 use llamon_core::a2a::{Artifact, ArtifactUpdate, Message, Role, StreamEvent, Task, TaskState};
 use llamon_core::contracts::{self, InputMiss, OnMissing, SelectedInputs};
 use llamon_core::provenance::Stamp;
@@ -169,6 +170,14 @@ impl Turn {
     /// Who the caller is, as the server's authenticator says; none on a server without one.
     pub fn principal(&self) -> Option<&str> {
         self.0.begin.scope.principal()
+    }
+
+    /// The trace that the caller works in (W3C Trace Context), also when another process had begun
+    /// the turn. Calls that a [`Client`](llamon_client::Client) makes where the agent runs carry
+    /// it on by themselves; a task that the agent spawns does with
+    /// [`within`](llamon_client::trace::within).
+    pub fn trace(&self) -> Option<&TraceContext> {
+        self.0.begin.trace.as_ref()
     }
 
     /// What was said in this task before the message, oldest first.

@@ -14,6 +14,7 @@ use llamon_agent::flow::run::{self, RunError, Runner, Stand, Watch};
 use llamon_agent::flow::store::{CallId, RunState, RunStore, RunStoreError};
 use tokio_util::sync::CancellationToken;
 
+use super::AgentsAt;
 use crate::attach;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -57,6 +58,9 @@ pub(crate) struct RunArgs {
     /// The run's id [default: a new one]
     #[arg(long)]
     id: Option<String>,
+
+    #[command(flatten)]
+    at: AgentsAt,
 
     #[command(flatten)]
     store: StoreArg,
@@ -113,7 +117,7 @@ pub(crate) struct AnswerArgs {
 }
 
 #[derive(Debug, Args)]
-struct StoreArg {
+pub(super) struct StoreArg {
     /// Where runs are kept
     #[arg(
         id = "store",
@@ -121,7 +125,7 @@ struct StoreArg {
         value_name = "FILE",
         default_value = "data/flows.db"
     )]
-    file: PathBuf,
+    pub(super) file: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -155,7 +159,7 @@ impl RunsCommand {
     pub(crate) fn read(self) -> Result<Ready, CliError> {
         match self {
             Self::Run(args) => {
-                let plan = super::read_plan(&args.plan)?;
+                let plan = super::read_plan(&args.plan, &args.at)?;
                 let mut input = Payload::new();
                 match args.input.as_deref() {
                     Some("-") => input = input.with_text(attach::standard_input()?),
@@ -233,7 +237,9 @@ impl Ready {
                     .await
                     .map_err(|error| failed(&error, &store))?;
                 if !json {
-                    Out::default().note(&format!("run {}", clean_line(&id)));
+                    let trace = run::trace_of(&id);
+                    let line = format!("run {}, trace {}", clean_line(&id), trace.trace_id());
+                    Out::default().note(&line);
                 }
                 drive(&runner, &id, &store, json).await
             }
@@ -377,7 +383,7 @@ fn ended(run: &str, store: &Path, state: RunState, reason: Option<&str>) -> Resu
     }
 }
 
-fn open(file: &Path, make: bool) -> Result<RunStore, CliError> {
+pub(super) fn open(file: &Path, make: bool) -> Result<RunStore, CliError> {
     if make {
         if let Some(folder) = file
             .parent()
@@ -418,7 +424,7 @@ fn failed(error: &RunError, store: &Path) -> CliError {
     CliError::usage(error.to_string()).with_next(next)
 }
 
-fn unusable(error: &RunStoreError, store: &Path) -> CliError {
+pub(super) fn unusable(error: &RunStoreError, store: &Path) -> CliError {
     CliError::usage(error.to_string()).with_next(format!(
         "see which runs there are: llamon flow list --store {}",
         word(store)
