@@ -45,9 +45,17 @@ golden-graph *args:
 durable rounds="50" seed="1" tasks="1000000" retention="50000":
     itest/durable.sh {{ rounds }} {{ seed }} {{ tasks }} {{ retention }}
 
+# kill the runner of a plan and its agents in 100 runs, each of 55 calls
+flow-kill rounds="100" seed="1":
+    itest/flow_kill.sh {{ rounds }} {{ seed }}
+
 # our server against a bare axum handler, as ratios; `durable`: with tasks in a file
 bench *args:
     cargo run --locked --release -p llamon-benches {{ args }}
+
+# a runner against a plain client with the same agents, as a ratio, and how busy a fan-out keeps its cap
+bench-flow rounds="5":
+    cargo run --locked --release -p llamon-benches flow {{ rounds }}
 
 # our graphs against adk-graph, as ratios; a workspace of its own
 bench-graph:

@@ -36,6 +36,11 @@ impl Server {
         })
     }
 
+    /// Where it is.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
     /// CPU time of the process so far, user and system, from `/proc`.
     pub(crate) fn cpu(&self) -> Outcome<Duration> {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.process.id()))?;

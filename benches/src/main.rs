@@ -6,6 +6,7 @@
 mod baseline;
 mod contracts;
 mod durable;
+mod flow;
 mod load;
 mod ours;
 mod report;
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
         None => report::run(),
         Some("contracts") => report::contracts_only(),
         Some("durable") => durable::run(),
+        Some("flow") => flow::run(),
         Some("serve-durable") => durable::serve(),
         Some("serve-ours") => ours::serve(),
         Some("serve-baseline") => baseline::serve(),

@@ -8,6 +8,7 @@
 
 pub mod agents;
 pub mod call;
+pub mod chance;
 pub mod durable;
 pub mod grpc;
 pub mod hooked;

@@ -2,9 +2,45 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use crate::agents::until;
+
+/// A port that is free now, for a process that is to have the same one after each death, as a
+/// deployed one would.
+///
+/// # Errors
+/// When there is none.
+pub fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// Resident bytes of a process.
+///
+/// # Errors
+/// When there is no such process, or the system has no `/proc`.
+pub fn rss(process: u32) -> std::io::Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    let kilobytes = kilobytes.ok_or_else(|| std::io::Error::other("no VmRSS"))?;
+    Ok(kilobytes * 1024)
+}
+
+/// Open sockets of a process.
+///
+/// # Errors
+/// When there is no such process, or the system has no `/proc`.
+pub fn sockets(process: u32) -> std::io::Result<usize> {
+    let mut sockets = 0;
+    for entry in std::fs::read_dir(format!("/proc/{process}/fd"))? {
+        // A file that was closed meanwhile is none.
+        let target = std::fs::read_link(entry?.path()).unwrap_or_default();
+        sockets += usize::from(target.to_string_lossy().starts_with("socket:"));
+    }
+    Ok(sockets)
+}
 
 /// A process that serves an agent and says so with a line `READY URL`. It is killed when this
 /// value is dropped.

@@ -9,7 +9,9 @@ use axum::http::Uri;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use llamon_client::signing::SigningKey;
-use llamon_core::a2a::{AgentCard, AgentExtension, CardError, ProtocolVersion};
+use llamon_core::a2a::{
+    AgentCard, AgentExtension, CardError, IDEMPOTENT_MESSAGES_URI, ProtocolVersion,
+};
 use llamon_core::contracts::{self, InputContract, InputContracts};
 use llamon_core::{Limits, PolicyError, UpstreamPartsPolicy, provenance};
 
@@ -707,9 +709,6 @@ pub(crate) const TAKEN_SEGMENTS: [&str; 5] = [
     "extendedAgentCard",
     ".well-known",
 ];
-
-/// The A2A extension by which a client asks that its messages are accepted only once.
-pub const IDEMPOTENT_MESSAGES_URI: &str = "urn:llamon:ext:idempotent-messages:v1";
 
 /// What goes onto the card.
 fn extensions(

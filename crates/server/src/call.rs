@@ -1,7 +1,6 @@
 use llamon_client::trace::TraceContext;
-use llamon_core::a2a::ProtocolVersion;
+use llamon_core::a2a::{IDEMPOTENT_MESSAGES_URI, ProtocolVersion};
 
-use crate::builder::IDEMPOTENT_MESSAGES_URI;
 use crate::scope::Scope;
 
 /// A request that has been let in: what the bindings make of it before they call the handler, by

@@ -60,8 +60,7 @@ pub use agent::{Agent, ErasedAgent, FunctionKind, InputsFunctionKind, IntoAgent,
 pub use agent_error::AgentError;
 pub use answer::{Answer, IntoAnswer};
 pub use builder::{
-    ExtendedCardReaders, IDEMPOTENT_MESSAGES_URI, Provenance, Publication, RepeatedMessages,
-    ServerBuilder, create_server,
+    ExtendedCardReaders, Provenance, Publication, RepeatedMessages, ServerBuilder, create_server,
 };
 #[doc(hidden)]
 pub use card::CardFields;
@@ -75,6 +74,7 @@ pub use grpc::GrpcAt;
 pub use handler::{InputModes, Streaming, TaskVisibility};
 pub use host::{AgentHost, BoundHost};
 pub use listen::ConnectionLimits;
+pub use llamon_core::a2a::IDEMPOTENT_MESSAGES_URI;
 pub use push::PushNotifications;
 pub use scope::Scope;
 pub use serve_error::ServeError;

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use llamon_itest::http::{Connection, Request};
-use llamon_itest::process::Process;
+use llamon_itest::process::{Process, rss};
 use llamon_itest::wire::envelope;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -83,16 +83,6 @@ async fn send(url: &str, tasks: usize) -> Result<()> {
         sender.await?;
     }
     Ok(())
-}
-
-fn rss(process: u32) -> Result<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS:"))
-        .ok_or("no VmRSS")?;
-    let kilobytes: u64 = line.split_whitespace().nth(1).ok_or("no number")?.parse()?;
-    Ok(kilobytes * 1024)
 }
 
 fn file_size(db: &Path) -> u64 {

@@ -11,5 +11,7 @@ mod figures;
 mod hostile;
 mod items;
 mod nested;
+mod resent;
 mod resume;
 mod support;
+mod waiting;

@@ -6,6 +6,10 @@ use super::{push_field, push_parts, push_string_field, read_parts, read_raw_obje
 use crate::json::{ReadError, Reader, Seen, push_string};
 use crate::{Limits, Part, PartKind, Payload};
 
+/// The A2A extension by which a client asks that its messages are accepted only once: the same
+/// message with the same `messageId` is answered with what became of it.
+pub const IDEMPOTENT_MESSAGES_URI: &str = "urn:llamon:ext:idempotent-messages:v1";
+
 /// Who speaks in a message (section 4.1.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {

@@ -32,7 +32,7 @@ pub use error::{A2aError, ErrorCode};
 pub use event::StreamEvent;
 pub use fold::TaskFold;
 pub use gather::EventGather;
-pub use message::{Message, Role};
+pub use message::{IDEMPOTENT_MESSAGES_URI, Message, Role};
 pub use push::{PushAuthentication, PushConfig, PushConfigPlace, Secrets};
 pub use push_check::{PUSH_ID_HEADER, PUSH_TOKEN_HEADERS};
 pub use push_request::{

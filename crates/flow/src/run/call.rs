@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use llamon_client::{Client, ClientError, EventStream, Outgoing, Reply};
 use llamon_core::Part;
-use llamon_core::a2a::{StreamEvent, Task, TaskRequest, TaskState};
+use llamon_core::a2a::{IDEMPOTENT_MESSAGES_URI, StreamEvent, Task, TaskRequest, TaskState};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
@@ -22,6 +22,8 @@ use crate::store::{CallId, CallState, Change, RunStore, Traffic};
 const PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// How long a message is given to arrive whose sender died while it was on its way.
+pub(super) const ARRIVAL: Duration = Duration::from_secs(1);
 /// What a cancel of a remote task may take.
 const CANCEL_TIME: Duration = Duration::from_secs(10);
 
@@ -48,7 +50,12 @@ pub(super) enum Begin {
     /// Nothing was sent. `stored`: that it is about to be is.
     Unsent { stored: bool },
     /// A process died while it was being sent.
-    MaybeSent { attempt: u32, message_id: String },
+    MaybeSent {
+        attempt: u32,
+        message_id: String,
+        /// How long it may still be on its way.
+        arrival: Duration,
+    },
     /// The agent has this task of it.
     Sent {
         attempt: u32,
@@ -175,6 +182,8 @@ struct Running {
     message_id: String,
     /// Answers to questions that were sent.
     answers: u32,
+    /// How long a message that another process has sent may still be on its way.
+    arrival: Duration,
     at: Where,
 }
 
@@ -268,6 +277,10 @@ impl Running {
             Begin::MaybeSent { message_id, .. } => message_id.clone(),
             _ => message_id(&call.run, &call.id, attempt),
         };
+        let arrival = match begin {
+            Begin::MaybeSent { arrival, .. } => *arrival,
+            _ => Duration::ZERO,
+        };
         let answers = match begin {
             Begin::Sent { answers, .. } | Begin::Answer { answers, .. } => *answers,
             _ => 0,
@@ -277,6 +290,7 @@ impl Running {
             attempt,
             message_id,
             answers,
+            arrival,
             at,
         }
     }
@@ -370,7 +384,14 @@ impl Running {
             }
             Where::MaybeSent => {
                 let context = self.call.id.context_id(&self.call.run);
-                match find(&client, &context).await? {
+                let mut found = find(&client, &context).await?;
+                let arrival = std::mem::take(&mut self.arrival);
+                if matches!(found, Found::Nothing) && !knows_repeats(&client) && !arrival.is_zero()
+                {
+                    tokio::time::sleep(arrival).await;
+                    found = find(&client, &context).await?;
+                }
+                match found {
                     Found::Task(task) => {
                         self.know(&task).await?;
                         self.follow(&client, &task.id).await
@@ -453,6 +474,11 @@ impl Running {
         message: Outgoing,
         is_answer: bool,
     ) -> Result<End, Trouble> {
+        let message = if knows_repeats(client) {
+            message.extension(IDEMPOTENT_MESSAGES_URI)
+        } else {
+            message
+        };
         let reply = if client.card().capabilities.streaming {
             match client.stream(message).await {
                 Ok(stream) => return self.read(client, stream, is_answer).await,
@@ -691,6 +717,13 @@ pub(super) fn sending(
 /// The id of a call's message.
 pub(super) fn message_id(run: &str, call: &CallId, attempt: u32) -> String {
     format!("{}/{attempt}", call.context_id(run))
+}
+
+/// Whether the agent does not accept a message twice, even one that is on its way while its task is
+/// looked for.
+fn knows_repeats(client: &Client) -> bool {
+    let mut extensions = client.card().capabilities.extensions.iter();
+    extensions.any(|extension| extension.uri == IDEMPOTENT_MESSAGES_URI)
 }
 
 fn with_parts(message: Outgoing, parts: &[Part]) -> Outgoing {

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-use super::call::{Begin, Call, End, Note, Tasks, ended, message_id, sending};
+use super::call::{ARRIVAL, Begin, Call, End, Note, Tasks, ended, message_id, sending};
 use super::error::RunError;
 use super::progress::{Progress, Watch};
 use super::settings::Open;
@@ -288,6 +288,7 @@ impl<'r> Drive<'r> {
             (CallState::Sending | CallState::Sent | CallState::Asking, _) => Begin::MaybeSent {
                 attempt,
                 message_id: call.message_id.clone(),
+                arrival: ARRIVAL.saturating_sub(self.since(call.changed.as_millisecond())),
             },
             (CallState::Completed | CallState::Failed | CallState::Canceled, _) => return,
         };
@@ -714,9 +715,13 @@ impl<'r> Drive<'r> {
     /// When a question that was asked then is given up.
     fn deadline(&self, step: usize, asked_at: i64) -> Option<Instant> {
         let wait = self.wait_of(step)?;
-        let waited = self.runner.store.now().saturating_sub(asked_at);
-        let waited = Duration::from_millis(u64::try_from(waited).unwrap_or_default());
-        Some(Instant::now() + wait.saturating_sub(waited))
+        Some(Instant::now() + wait.saturating_sub(self.since(asked_at)))
+    }
+
+    /// The time from then, in milliseconds since 1970, to now.
+    fn since(&self, then: i64) -> Duration {
+        let millis = self.runner.store.now().saturating_sub(then);
+        Duration::from_millis(u64::try_from(millis).unwrap_or_default())
     }
 
     fn call_id(&self, step: usize, at: usize) -> Option<CallId> {

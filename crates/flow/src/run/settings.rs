@@ -19,7 +19,9 @@ pub enum Open {
     /// It returns, and costs nothing until it is driven again.
     #[default]
     Return,
-    /// It waits for answers, without a connection.
+    /// It waits for answers, without a connection. Its lock is an open file meanwhile: where very
+    /// many runs wait, [`Open::Return`] and a new [`Runner::drive`](super::Runner::drive) after each
+    /// answer is what stays within the system's limit of open files.
     Wait,
 }
 

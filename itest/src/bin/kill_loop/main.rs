@@ -16,25 +16,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use figures::Figures;
+use llamon_itest::chance::Chance;
 use llamon_itest::durable::Point;
+use llamon_itest::process::free_port;
 use receiver::Receiver;
-use server::{Server, free_port};
+use server::Server;
 
 const TASKS: usize = 200;
 const SENDERS: usize = 24;
-
-/// A small generator of numbers that only have to differ: splitmix64.
-pub(crate) struct Chance(u64);
-
-impl Chance {
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
 
 /// How a round's process dies.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +58,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let db = folder.path().join("tasks.db");
     let receiver = Receiver::start().await?;
     let address = format!("127.0.0.1:{}", free_port()?);
-    let mut chance = Chance(seed);
+    let mut chance = Chance::new(seed);
     let mut figures = Figures::default();
     for round in 0..rounds {
         let death = Death::choose(&mut chance, round);

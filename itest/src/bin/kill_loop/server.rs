@@ -1,7 +1,6 @@
 //! The process that is killed.
 
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -9,11 +8,6 @@ use std::time::Duration;
 use crate::Death;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
-
-/// A port that is free now. The process gets the same one after each death, as a deployed one would.
-pub(crate) fn free_port() -> std::io::Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
-}
 
 pub(crate) struct Server {
     child: Child,
