@@ -6,6 +6,7 @@
 )]
 
 mod asking;
+mod credentials;
 mod failures;
 mod figures;
 mod hostile;

@@ -176,7 +176,7 @@ fn agents(plan: &Plan) -> Vec<&Agent> {
 
 async fn fetch(agent: &Agent, timeout: Duration) -> Result<AgentCard, String> {
     let client = Client::builder().timeout(timeout).connect_timeout(timeout);
-    let client = agent.configure(client.max_attempts(1));
+    let client = agent.configure(client.max_attempts(1))?;
     let client = client.discover(&agent.url).await;
     client
         .map(|client| client.card().clone())

@@ -77,15 +77,26 @@ impl Agent {
 }
 
 impl Agent {
-    /// The settings of a client with what the plan says of the agent: its binding and the origins
-    /// that are trusted.
-    pub fn configure(&self, mut client: ClientBuilder) -> ClientBuilder {
+    /// The settings of a client with what the plan says of the agent: its binding, the origins that
+    /// are trusted, and its token.
+    ///
+    /// # Errors
+    /// When the variable that has the token is not set; the message names it.
+    pub(crate) fn configure(&self, mut client: ClientBuilder) -> Result<ClientBuilder, String> {
         if let Some(binding) = self.binding {
             client = client.binding(binding);
         }
         for origin in &self.trust_origins {
             client = client.trust_origin(&**origin);
         }
-        client
+        if let Some(variable) = &self.bearer_env {
+            let token = std::env::var(variable).map_err(|_| {
+                format!(
+                    "the environment variable {variable}, which has the agent's token, is not set"
+                )
+            })?;
+            client = client.bearer(token);
+        }
+        Ok(client)
     }
 }

@@ -59,21 +59,8 @@ impl Agents {
     }
 
     async fn discover(&self, agent: &Agent) -> Result<Client, NoClient> {
-        let mut builder = self.settings.clone();
-        if let Some(binding) = agent.preferred_binding() {
-            builder = builder.binding(binding);
-        }
-        for origin in agent.trusted_origins() {
-            builder = builder.trust_origin(origin);
-        }
-        if let Some(variable) = agent.bearer_variable() {
-            let token = std::env::var(variable).map_err(|_| {
-                NoClient::Usage(format!(
-                    "the environment variable {variable}, which has the agent's token, is not set"
-                ))
-            })?;
-            builder = builder.bearer(token);
-        }
+        let builder = agent.configure(self.settings.clone());
+        let builder = builder.map_err(NoClient::Usage)?;
         builder
             .discover(agent.url())
             .await
