@@ -128,7 +128,8 @@ pub mod prelude {
     pub use llamon_core::a2a::{AgentCard, Skill};
     pub use llamon_core::contracts::{FilePart, InputContract, InputContracts, OnMissing, Pick};
     pub use llamon_core::{
-        IntoPayload, Json, Limits, Part, PartKind, Payload, Upstream, UpstreamPartsPolicy, compose,
+        IntoPayload, Json, Limits, Part, PartKind, Payload, Untrusted, Upstream,
+        UpstreamPartsPolicy, compose,
     };
     pub use llamon_macros::InputContracts;
     pub use llamon_server::{
@@ -180,6 +181,14 @@ pub mod guide {
     /// 호스트, 페이지, 연결.
     #[doc = include_str!("../../../docs/guide/serving.ko.md")]
     pub mod serving_ko {}
+
+    /// What strangers wrote, and agents that set each other off.
+    #[doc = include_str!("../../../docs/guide/untrusted-content.md")]
+    pub mod untrusted_content {}
+
+    /// 남이 쓴 것, 그리고 서로를 부르는 에이전트.
+    #[doc = include_str!("../../../docs/guide/untrusted-content.ko.md")]
+    pub mod untrusted_content_ko {}
 
     /// Events that are sent to a receiver of the client's.
     #[doc = include_str!("../../../docs/guide/push-notifications.md")]

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use llamon_core::a2a::{Message, PushConfig, Role, SendMessageRequest};
+use llamon_core::delegation::Delegation;
 use llamon_core::{Part, Payload, PayloadError};
 use serde::Serialize;
 use uuid::Uuid;
@@ -119,6 +120,14 @@ impl Outgoing {
     }
 
     /// Takes out the extensions that are asked for with [`Outgoing::extension`].
+    /// Says in the request's metadata how far it was handed on from agent to agent, and how much
+    /// further it may go; see [`llamon_core::delegation`]. An agent's turn does it by itself.
+    pub fn handed_on(mut self, delegation: Delegation) -> Self {
+        let metadata = self.request.metadata.as_deref();
+        self.request.metadata = Some(delegation.put_into(metadata));
+        self
+    }
+
     pub(crate) fn take_extensions(&mut self) -> Vec<String> {
         std::mem::take(&mut self.extensions)
     }

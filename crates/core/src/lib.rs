@@ -16,6 +16,7 @@
 pub mod a2a;
 #[cfg(feature = "contracts")]
 pub mod contracts;
+pub mod delegation;
 pub mod json;
 pub mod provenance;
 
@@ -25,6 +26,7 @@ mod payload;
 mod policy;
 mod timestamp;
 mod to_json;
+mod untrusted;
 mod upstream;
 
 pub use limits::{InvalidLimit, LimitExceeded, Limits, MAX_JSON_DEPTH_CEILING, MIN_JSON_DEPTH};
@@ -32,4 +34,5 @@ pub use part::{Part, PartKind};
 pub use payload::{IntoPayload, Json, Payload, PayloadError};
 pub use policy::{PolicyError, UpstreamPartsPolicy, compose};
 pub use timestamp::Timestamp;
+pub use untrusted::{Made, Untrusted};
 pub use upstream::Upstream;

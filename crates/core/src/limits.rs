@@ -40,6 +40,11 @@ pub struct Limits {
     pub max_finished_bytes: usize,
     /// Receivers of push notifications of one task. Default 10.
     pub max_push_configs_per_task: usize,
+    /// Agents that may have handed a message on, one after the other, before it comes here or goes
+    /// on from here; see [`crate::delegation`]. Default 8; 0 is none.
+    pub max_delegation_depth: u32,
+    /// Calls of other agents that one turn may make. Default 100; 0 is none.
+    pub max_calls_per_turn: u32,
 }
 
 /// The deepest nesting that can be configured; see [`Limits::max_json_depth`].
@@ -64,6 +69,8 @@ impl Default for Limits {
             max_finished_tasks: 10_000,
             max_finished_bytes: 256 * MIB,
             max_push_configs_per_task: 10,
+            max_delegation_depth: 8,
+            max_calls_per_turn: 100,
         }
     }
 }
@@ -97,6 +104,8 @@ setters! {
     with_max_finished_tasks max_finished_tasks: usize,
     with_max_finished_bytes max_finished_bytes: usize,
     with_max_push_configs_per_task max_push_configs_per_task: usize,
+    with_max_delegation_depth max_delegation_depth: u32,
+    with_max_calls_per_turn max_calls_per_turn: u32,
 }
 
 impl Limits {

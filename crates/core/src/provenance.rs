@@ -6,8 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::json::Reader;
+use crate::json::entry;
 use crate::part::{Part, PartKind};
+use crate::untrusted::Made;
 use crate::upstream::Upstream;
 
 /// The extension's URI: the key in a part's metadata and the entry on the card.
@@ -61,7 +62,7 @@ impl Stamp {
     /// The stamp on a part, if it has a readable one.
     pub fn of(part: &Part) -> Option<Self> {
         // Only the stamp is parsed: what stands beside it may be what cannot be.
-        serde_json::from_str(value_of(part.metadata_json()?, EXTENSION_URI)?).ok()
+        serde_json::from_str(entry::of(part.metadata_json()?, EXTENSION_URI)?).ok()
     }
 
     /// The hop of what is made from `upstream`: one more than the highest in it.
@@ -71,6 +72,14 @@ impl Stamp {
             .max()
             .unwrap_or(0)
             .saturating_add(1)
+    }
+
+    /// Who made a part, as its stamp says, for somebody at hop `here`; see [`Stamp::next_hop`].
+    pub fn made(part: &Part, here: u32) -> Option<Made> {
+        let stamp = Self::of(part)?;
+        // A stamp that is out of order was not written by the agents on the way.
+        let hops = here.checked_sub(stamp.hop).filter(|hops| *hops > 0)?;
+        Some(Made::new(stamp.producer, hops))
     }
 
     /// The part with this stamp. Text parts, which become a query and no upstream, stay as they
@@ -85,18 +94,4 @@ impl Stamp {
             Err(_) => part,
         }
     }
-}
-
-/// The text of an object's entry.
-fn value_of<'a>(object: &'a str, key: &str) -> Option<&'a str> {
-    let mut reader = Reader::of_str(object, crate::MAX_JSON_DEPTH_CEILING);
-    let mut entries = reader.object().ok()?;
-    let mut found = None;
-    while let Some(name) = reader.key(&mut entries).ok()? {
-        let span = reader.skip().ok()?;
-        if name == key {
-            found = Some(span.of(object));
-        }
-    }
-    found
 }

@@ -23,6 +23,9 @@ use crate::store::{CallId, RunState, StoredRun};
 ///   question any answer goes there, with several the answer is a data part
 ///   `{"answer": {"step": ...}}`.
 /// * A cancel reaches the tasks of the steps.
+/// * The agents of the steps learn how far the message was handed on, so that plans that call each
+///   other in a circle stop at `max_delegation_depth`. How many calls a plan makes is the plan's to
+///   say; `max_calls_per_turn` is for agents that decide it themselves.
 ///
 /// ```no_run
 /// use llamon_core::a2a::{AgentCard, Skill};
@@ -118,7 +121,16 @@ impl WorkflowAgent {
             }
         };
         let run = turn.task_id();
-        let drive = self.runner.drive(run, &see, &stop);
+        let arrived = turn.delegation();
+        let handed_on = arrived.next().ok_or_else(|| {
+            AgentError::public(format!(
+                "the plan's agents are not called: the message was handed on by {} agents already, \
+                 and max_delegation_depth is {}",
+                arrived.depth, arrived.max_depth
+            ))
+        })?;
+        let runner = self.runner.handing_on(handed_on);
+        let drive = runner.drive(run, &see, &stop);
         tokio::pin!(drive);
         let mut is_canceling = false;
         let stand = loop {

@@ -101,7 +101,11 @@ async fn the_remote_agent_gets_the_message_as_it_came_and_its_context() {
                 .with(&[ODD[0], r#"{"text":"b"}"#])
                 .in_context("c-7");
             let text = Outcome::of_task(&peer.send(&say).await).content().text;
-            let expected = format!(r#"c-7 {{"text":"a"}} {} {{"text":"b"}} none"#, ODD[0]);
+            // How far it was handed on is all that is added, beside the message.
+            let handed_on =
+                r#"{"urn:llamon:ext:delegation:v1":{"depth":1,"maxDepth":8,"maxCalls":100}}"#;
+            let parts = format!(r#"{{"text":"a"}} {} {{"text":"b"}}"#, ODD[0]);
+            let expected = format!("c-7 {parts} {handed_on}");
             assert_eq!(text, expected);
         }
     }

@@ -8,6 +8,7 @@ mod canonical;
 mod compact;
 #[cfg(feature = "contracts")]
 mod cursor;
+pub(crate) mod entry;
 mod error;
 mod reader;
 mod scan;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use llamon_client::{Client, ClientError, EventStream, Outgoing, Reply};
 use llamon_core::Part;
 use llamon_core::a2a::{IDEMPOTENT_MESSAGES_URI, StreamEvent, Task, TaskRequest, TaskState};
+use llamon_core::delegation::Delegation;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
@@ -38,6 +39,7 @@ pub(super) struct Call {
     pub(super) parts: Vec<Part>,
     pub(super) traffic: Traffic,
     pub(super) store: RunStore,
+    pub(super) delegation: Option<Delegation>,
     pub(super) shared: Arc<Shared>,
     pub(super) tasks: Arc<Tasks>,
     pub(super) notes: mpsc::Sender<Note>,
@@ -478,6 +480,10 @@ impl Running {
             message.extension(IDEMPOTENT_MESSAGES_URI)
         } else {
             message
+        };
+        let message = match self.call.delegation {
+            Some(delegation) => message.handed_on(delegation),
+            None => message,
         };
         let reply = if client.card().capabilities.streaming {
             match client.stream(message).await {

@@ -447,6 +447,7 @@ impl<'r> Drive<'r> {
             parts: message.into_payload().into_parts(),
             traffic,
             store: self.runner.store.clone(),
+            delegation: self.runner.delegation,
             shared: Arc::clone(&self.runner.shared),
             tasks: Arc::clone(&self.tasks),
             notes: self.notes.0.clone(),

@@ -15,6 +15,7 @@ mod state;
 use std::sync::Arc;
 
 use llamon_client::trace::{TraceContext, within};
+use llamon_core::delegation::Delegation;
 use llamon_core::{Part, Payload};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -34,6 +35,8 @@ use drive::Drive;
 #[derive(Clone, Debug)]
 pub struct Runner {
     store: RunStore,
+    /// What agents are told of how far the run's input was handed on.
+    delegation: Option<Delegation>,
     shared: Arc<Shared>,
 }
 
@@ -79,7 +82,17 @@ impl Runner {
         };
         Self {
             store,
+            delegation: None,
             shared: Arc::new(shared),
+        }
+    }
+
+    /// The same runner for a run whose input was handed on: agents are told this with each message.
+    #[must_use]
+    pub fn handing_on(&self, delegation: Delegation) -> Self {
+        Self {
+            delegation: Some(delegation),
+            ..self.clone()
         }
     }
 

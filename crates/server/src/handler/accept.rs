@@ -14,7 +14,9 @@ use llamon_core::a2a::{
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Handler, TaskVisibility, check_continues, check_ids, ended, new_id, to_a2a};
+use super::{
+    Handler, TaskVisibility, check_continues, check_delegation, check_ids, ended, new_id, to_a2a,
+};
 use crate::backend::{
     Commit, Committed, Created, Durability, Fence, Generation, LogCursor, MessageKey, NewTask,
     Position, ReadFrom, Seen, Settled, StoreError, Visibility,
@@ -103,6 +105,7 @@ impl Handler {
         reply: Reply,
     ) -> Result<Begun, A2aError> {
         check_ids(&request.message)?;
+        check_delegation(request.metadata.as_deref(), self.limits())?;
         if let Some(modes) = &self.shared.input_modes {
             super::modes::check(&request.message, modes)?;
         }

@@ -24,6 +24,7 @@ use crate::page_token::{self, List, PageTokens};
 use crate::push::PushEngine;
 use crate::scope::Scope;
 use crate::shared::Shared;
+use crate::turn;
 use accept::{Begun, Reply};
 
 pub(crate) use feed::EventFeed;
@@ -414,6 +415,16 @@ fn check_ids(message: &Message) -> Result<(), A2aError> {
                 format!("message.{field}: has {found} bytes, an id has at most {MAX_ID_BYTES}"),
             ));
         }
+    }
+    Ok(())
+}
+
+/// Refuses what was handed on too often, before anything is done for it.
+fn check_delegation(metadata: Option<&str>, limits: &Limits) -> Result<(), A2aError> {
+    let arrived = turn::arrived(metadata, limits).map_err(|e| A2aError::of_params(&e))?;
+    if arrived.is_too_deep() {
+        let message = turn::too_deep(arrived.depth, arrived.max_depth).to_string();
+        return Err(A2aError::new(ErrorCode::UnsupportedOperation, message));
     }
     Ok(())
 }

@@ -3,10 +3,12 @@
 mod artifact;
 mod ask;
 mod begin;
+mod delegation;
 #[cfg(feature = "graph")]
 mod for_graph;
 mod memory;
 mod output;
+mod untrusted;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock, PoisonError};
@@ -14,6 +16,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use llamon_client::trace::TraceContext;
 use llamon_core::a2a::{Artifact, ArtifactUpdate, Message, Role, StreamEvent, Task, TaskState};
 use llamon_core::contracts::{self, InputMiss, OnMissing, SelectedInputs};
+use llamon_core::delegation::Delegation;
 use llamon_core::provenance::Stamp;
 use llamon_core::{IntoPayload, LimitExceeded, Part, Payload, Upstream};
 use tokio::sync::Mutex;
@@ -32,6 +35,8 @@ pub(crate) use begin::{
     Begin, DirectMessage, Leftover, Negotiated, Working, join_answers, response_id, turn_number,
     work,
 };
+use delegation::HandingOn;
+pub(crate) use delegation::{arrived, remote_failed, too_deep};
 use output::Output;
 
 /// What an agent answers: the message, what came with it, and a way to show output before the
@@ -56,6 +61,7 @@ struct Inner {
     inputs: OnceLock<SelectedInputs>,
     output: Mutex<Output>,
     asking: Option<Asking>,
+    handing_on: HandingOn,
     /// URIs of the extensions that the agent's output uses.
     used: std::sync::Mutex<Vec<String>>,
 }
@@ -73,6 +79,11 @@ impl Turn {
             begin.history = std::mem::take(&mut conversation.before);
             Asking::new(conversation)
         });
+        // It was read before the message was accepted.
+        let limits = &shared.limits;
+        let arrived = delegation::arrived(begin.metadata.as_deref(), limits);
+        let nothing = || Delegation::none(limits.max_delegation_depth, limits.max_calls_per_turn);
+        let handing_on = HandingOn::new(arrived.unwrap_or_else(|_| nothing()));
         let mut output = Output::new(&begin);
         output.muted = asking.as_ref().is_some_and(Asking::has_answers);
         Self(Arc::new(Inner {
@@ -86,6 +97,7 @@ impl Turn {
             inputs: OnceLock::new(),
             output: Mutex::new(output),
             asking,
+            handing_on,
             used: std::sync::Mutex::default(),
         }))
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::adapter::{AdapterRequest, Response, RuntimeAdapter};
 use crate::agent_error::AgentError;
-use crate::turn::Turn;
+use crate::turn::{Turn, remote_failed};
 use relay::{Relay, Settled};
 
 /// The first pause before a remote task is asked for again; it doubles.
@@ -26,6 +26,8 @@ const MAX_RESUMES: u32 = 8;
 ///
 /// * The parts of both directions are carried token for token, and the conversation keeps its
 ///   `contextId`.
+/// * The request's metadata says how far the message was handed on, so that adapters that lead to each
+///   other in a circle stop; see [`Turn::hand_on`].
 /// * What the remote agent streams is streamed on, as drafts. At the end they are kept if they add
 ///   up to its answer, or else replaced by it.
 /// * Its questions (INPUT_REQUIRED, AUTH_REQUIRED) become this server's, with all their parts; the
@@ -169,13 +171,15 @@ impl Call<'_> {
         mut request: SendMessageRequest,
         relay: &mut Relay,
     ) -> Result<Source, AgentError> {
+        let delegation = self.turn.next_delegation()?;
+        request.metadata = Some(delegation.put_into(request.metadata.as_deref()));
         if self.client.card().capabilities.streaming {
-            let stream = self.client.stream(request).await.map_err(failed)?;
+            let stream = self.client.stream(request).await.map_err(remote_failed)?;
             return Ok(Source::Stream(Box::new(stream)));
         }
         // With the task's id in hand a cancel can be passed on.
         request.configuration.return_immediately = true;
-        let reply = self.client.send(request).await.map_err(failed)?;
+        let reply = self.client.send(request).await.map_err(remote_failed)?;
         let task = reply
             .task()
             .map(|task| StreamEvent::Task(task.clone().into()));
@@ -234,7 +238,7 @@ impl Call<'_> {
                     resumes += 1;
                     source = self.resume(&id, &mut relay, error).await?;
                 }
-                (Some(Err(error)), _) => return Err(failed(error)),
+                (Some(Err(error)), _) => return Err(remote_failed(error)),
                 (None, _) => {
                     return Err(AgentError::public(
                         "the remote agent ended its stream before it had answered",
@@ -278,7 +282,7 @@ impl Call<'_> {
                 Err(again) => error = again,
             }
         }
-        Err(failed(error))
+        Err(remote_failed(error))
     }
 
     /// Opens a stream of the task; one that has ended has none, and is asked for.
@@ -349,21 +353,4 @@ fn is_unknown(error: &ClientError) -> bool {
     error
         .protocol()
         .is_some_and(|error| error.code() == ErrorCode::TaskNotFound)
-}
-
-/// The error of a call, for the caller: what went wrong, without addresses.
-fn failed(error: ClientError) -> AgentError {
-    tracing::warn!(%error, "the remote agent could not be called");
-    let text = if let Some(error) = error.protocol() {
-        format!("the remote agent refused: {error}")
-    } else if error.is_connect() {
-        "the remote agent cannot be reached; send the message again later".to_owned()
-    } else if error.is_timeout() {
-        "the remote agent did not answer in time; its task may run on".to_owned()
-    } else if error.is_disconnected() || error.is_interrupted_stream() {
-        "the connection to the remote agent was lost; its task may run on".to_owned()
-    } else {
-        return error.into();
-    };
-    AgentError::public(text)
 }
