@@ -1,5 +1,6 @@
 //! How one turn is run: its agent's code may fail, panic, hang or go on too long.
 
+use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +39,8 @@ enum Outcome {
     Answered(Answer),
     Asked,
     Failed(AgentError),
-    Panicked,
+    /// With the panic's text.
+    Panicked(String),
     Dropped,
 }
 
@@ -65,7 +67,7 @@ impl Run {
             return end(&turn, &task_id, TaskState::Canceled, None).await;
         }
         let undone = match outcome {
-            Outcome::Answered(_) | Outcome::Asked | Outcome::Panicked => false,
+            Outcome::Answered(_) | Outcome::Asked | Outcome::Panicked(_) => false,
             Outcome::Failed(_) => self.stop.is_cancelled() || turn.lost_output().await,
             Outcome::Dropped => true,
         };
@@ -81,11 +83,11 @@ impl Run {
             Outcome::Failed(error) => {
                 // An error's own text and drop are the agent's code, too.
                 let reason = guarded(|| reason(&task_id, error));
-                let reason = reason.unwrap_or_else(|| panic_reason(&task_id));
+                let reason = reason.unwrap_or_else(|panic| panic_reason(&task_id, &panic));
                 self.fail(&turn, &task_id, &reason).await;
             }
-            Outcome::Panicked => {
-                let reason = panic_reason(&task_id);
+            Outcome::Panicked(panic) => {
+                let reason = panic_reason(&task_id, &panic);
                 self.fail(&turn, &task_id, &reason).await;
             }
             Outcome::Dropped => self.fail(&turn, &task_id, "the server stopped").await,
@@ -94,8 +96,9 @@ impl Run {
 
     async fn run_agent(&self, turn: Turn) -> Outcome {
         // The function itself can panic before there is a future.
-        let Some(mut future) = guarded(|| self.agent.run(turn.clone())) else {
-            return Outcome::Panicked;
+        let mut future = match guarded(|| self.agent.run(turn.clone())) {
+            Ok(future) => future,
+            Err(panic) => return Outcome::Panicked(panic),
         };
         let outcome = {
             let mut running = AssertUnwindSafe(&mut future).catch_unwind();
@@ -110,11 +113,7 @@ impl Run {
                 result = &mut running => match result {
                     Ok(Ok(answer)) => Outcome::Answered(answer),
                     Ok(Err(error)) => Outcome::Failed(error),
-                    Err(panic) => {
-                        // Its drop may panic again.
-                        std::mem::forget(panic);
-                        Outcome::Panicked
-                    }
+                    Err(panic) => Outcome::Panicked(text_of(panic)),
                 },
                 // Nothing that the agent could still do counts: it runs again with the answer.
                 () = turn.asked() => Outcome::Asked,
@@ -123,8 +122,8 @@ impl Run {
         };
         // What the agent holds is dropped before its task ends, and may panic, too.
         match guarded(|| drop(future)) {
-            Some(()) => outcome,
-            None => Outcome::Panicked,
+            Ok(()) => outcome,
+            Err(panic) => Outcome::Panicked(panic),
         }
     }
 
@@ -202,22 +201,27 @@ pub(super) async fn end(turn: &Turn, task_id: &str, state: TaskState, reason: Op
     }
 }
 
-/// Runs an agent's code; `None` if it panics. The panic's value is leaked, because its drop is the
-/// agent's code as well and could panic while something else unwinds, which would end the process.
-fn guarded<T>(code: impl FnOnce() -> T) -> Option<T> {
-    match std::panic::catch_unwind(AssertUnwindSafe(code)) {
-        Ok(value) => Some(value),
-        Err(panic) => {
-            std::mem::forget(panic);
-            None
-        }
-    }
+/// Runs an agent's code; the panic's text if it panics.
+fn guarded<T>(code: impl FnOnce() -> T) -> Result<T, String> {
+    std::panic::catch_unwind(AssertUnwindSafe(code)).map_err(text_of)
+}
+
+/// What a panic says. Its value is leaked, because its drop is the agent's code as well and could
+/// panic while something else unwinds, which would end the process.
+fn text_of(panic: Box<dyn Any + Send>) -> String {
+    let text = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (None, Some(text)) => text.clone(),
+        (None, None) => "it says nothing".to_owned(),
+    };
+    std::mem::forget(panic);
+    text
 }
 
 /// What the caller reads when the agent's code has panicked.
-fn panic_reason(task_id: &str) -> String {
+fn panic_reason(task_id: &str, panic: &str) -> String {
     let log_id = uuid::Uuid::new_v4();
-    tracing::error!(task = %task_id, %log_id, "the agent panicked");
+    tracing::error!(task = %task_id, %log_id, panic, "the agent panicked");
     format!("the agent failed; the server's log has the reason under {log_id}")
 }
 
