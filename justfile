@@ -49,6 +49,10 @@ durable rounds="50" seed="1" tasks="1000000" retention="50000":
 flow-kill rounds="100" seed="1":
     itest/flow_kill.sh {{ rounds }} {{ seed }}
 
+# attack a server, one attack after the other, while ordinary requests must succeed
+abuse connections="10000" seconds="65":
+    itest/abuse.sh {{ connections }} {{ seconds }}
+
 # our server against a bare axum handler, as ratios; `durable`: with tasks in a file
 bench *args:
     cargo run --locked --release -p llamon-benches {{ args }}

@@ -40,6 +40,7 @@
 //! |---|---|
 //! | `sqlite` | tasks in a file, `server::backend::sqlite`, and with `graph` its threads, too; SQLite is built in |
 //! | `grpc` | gRPC beside JSON-RPC and REST, `server::GrpcAt` |
+//! | `tls` | TLS of a server's own, `server::tls`, and clients by their certificates, `server::auth::MutualTls` |
 //! | `graph` | `graph`: graphs of steps, and graphs as agents |
 //! | `flow` | `flow`: workflows of agents, `flow::Plan`, and plans as agents, `flow::WorkflowAgent` |
 //! | `otel` | traces: turns, calls and runs of workflows are spans of `tracing-opentelemetry`, see [`client::trace`] |

@@ -26,13 +26,19 @@
 //! }
 //! ```
 
+#[cfg(feature = "tls")]
+mod mutual_tls;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use axum::http::HeaderMap;
+use axum::http::{Extensions, HeaderMap};
 use futures_util::future::BoxFuture;
 use llamon_core::a2a::{SecurityRequirement, SecurityScheme};
+
+#[cfg(feature = "tls")]
+pub use mutual_tls::MutualTls;
 
 /// Decides who sent a request, from its head alone. Given to
 /// [`ServerBuilder::authenticate`](crate::ServerBuilder::authenticate); the agent card and the
@@ -101,11 +107,28 @@ impl Security {
 #[derive(Clone, Copy)]
 pub struct RequestHead<'a> {
     headers: &'a HeaderMap,
+    /// What the connection tells.
+    #[cfg_attr(
+        not(feature = "tls"),
+        expect(dead_code, reason = "without TLS it tells nothing")
+    )]
+    extensions: &'a Extensions,
 }
 
 impl<'a> RequestHead<'a> {
-    pub(crate) fn new(headers: &'a HeaderMap) -> Self {
-        Self { headers }
+    pub(crate) fn new(headers: &'a HeaderMap, extensions: &'a Extensions) -> Self {
+        Self {
+            headers,
+            extensions,
+        }
+    }
+
+    /// The certificate of the client whose connection the request came on, checked; `None` where
+    /// it has shown none, and where the connection is not the server's own (`into_router()`).
+    #[cfg(feature = "tls")]
+    pub fn client_certificate(&self) -> Option<&'a crate::tls::ClientCertificate> {
+        let peer = self.extensions.get::<Arc<crate::peer::Peer>>();
+        peer.and_then(|peer| peer.certificate.as_ref())
     }
 
     /// A header's value, whatever the case of its name. `None` also where it is given more than

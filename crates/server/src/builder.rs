@@ -103,6 +103,8 @@ pub fn create_server<M, A: IntoAgent<M>>(card: AgentCard, agent: A) -> ServerBui
         clock: Clock::system(),
         front: FrontOptions::default(),
         connection_limits: None,
+        #[cfg(feature = "tls")]
+        tls: None,
     };
     ServerBuilder {
         settings,
@@ -156,6 +158,8 @@ struct Settings {
     clock: Clock,
     front: FrontOptions,
     connection_limits: Option<ConnectionLimits>,
+    #[cfg(feature = "tls")]
+    tls: Option<crate::tls::Tls>,
 }
 
 impl<M> ServerBuilder<M> {
@@ -321,7 +325,7 @@ impl<M> ServerBuilder<M> {
         self
     }
 
-    /// Speaks gRPC as well, in plaintext. Default: it does not.
+    /// Speaks gRPC as well, in plaintext unless the server has TLS. Default: it does not.
     #[cfg(feature = "grpc")]
     pub fn grpc(mut self, at: GrpcAt) -> Self {
         self.settings.grpc = Some(at);
@@ -554,6 +558,8 @@ impl Settings {
             card_fields: self.card_fields,
             front: self.front,
             connection_limits: self.connection_limits,
+            #[cfg(feature = "tls")]
+            tls: self.tls,
             #[cfg(feature = "grpc")]
             grpc,
         })

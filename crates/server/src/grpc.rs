@@ -9,7 +9,7 @@ use crate::config_error::ConfigError;
 use crate::host::resolve;
 use crate::serve_error::ServeError;
 
-/// Where a server speaks gRPC (section 10), in plaintext. TLS is the business of a proxy.
+/// Where a server speaks gRPC (section 10): with TLS where the server has it, else in plaintext.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GrpcAt {
@@ -93,11 +93,12 @@ impl Grpc {
         Ok(Some(GrpcPort { listener, local }))
     }
 
-    /// What the card tells clients to call; `local` is where they would find it on this machine.
+    /// What the card tells clients to call; `local` is where they would find it on this machine,
+    /// after the scheme of the server.
     pub(crate) fn target(
         &self,
         public_url: Option<&str>,
-        local: Option<SocketAddr>,
+        local: Option<(&str, SocketAddr)>,
     ) -> Result<String, ConfigError> {
         if let Some(target) = &self.target {
             return Ok(target.clone());
@@ -114,10 +115,11 @@ impl Grpc {
             )),
             (Some(url), _) => of_public_url(url)
                 .ok_or_else(|| unknown("the public URL has a path, and gRPC has none")),
-            (None, Some(local)) if local.ip().is_unspecified() => {
+            (None, Some((_, local))) if local.ip().is_unspecified() => {
                 Err(unknown("it listens on all addresses of this machine"))
             }
-            (None, Some(local)) => Ok(local.to_string()),
+            (None, Some(("https", local))) => Ok(format!("https://{local}")),
+            (None, Some((_, local))) => Ok(local.to_string()),
             (None, None) => Err(unknown("the server does not know its public address")),
         }
     }
@@ -144,7 +146,10 @@ mod tests {
     use super::{Grpc, GrpcAt};
 
     fn target(at: GrpcAt, public_url: Option<&str>, local: Option<&str>) -> Option<String> {
-        let local = local.map(|local| local.parse().unwrap());
+        let local = local.map(|local| match local.split_once("://") {
+            Some((scheme, local)) => (scheme, local.parse().unwrap()),
+            None => ("http", local.parse().unwrap()),
+        });
         Grpc::new(at, None).target(public_url, local).ok()
     }
 
@@ -155,6 +160,12 @@ mod tests {
         let cases = [
             (same(), None, Some("127.0.0.1:8080"), Some("127.0.0.1:8080")),
             (own(), None, Some("[::1]:50051"), Some("[::1]:50051")),
+            (
+                own(),
+                None,
+                Some("https://[::1]:1"),
+                Some("https://[::1]:1"),
+            ),
             (same(), None, Some("0.0.0.0:8080"), None),
             (same(), None, None, None),
             (own(), Some("https://a.example"), Some("127.0.0.1:1"), None),

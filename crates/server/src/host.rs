@@ -16,6 +16,8 @@ use crate::health;
 use crate::listen::ConnectionLimits;
 use crate::serve_error::ServeError;
 use crate::server::{Server, stop_signal};
+#[cfg(feature = "tls")]
+use crate::tls::Tls;
 
 /// Several agents on one port, each under a path.
 ///
@@ -35,6 +37,8 @@ use crate::server::{Server, stop_signal};
 pub struct AgentHost {
     agents: Vec<(String, Server)>,
     connection_limits: Option<ConnectionLimits>,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
 }
 
 /// Agents that listen already.
@@ -46,6 +50,8 @@ pub struct BoundHost {
     pub(crate) shutdown_grace: Duration,
     pub(crate) drain_delay: Duration,
     pub(crate) connection_limits: ConnectionLimits,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<Tls>,
     urls: Vec<String>,
     /// Where each agent is on this machine, and its card.
     agents: Vec<(String, AgentCard)>,
@@ -83,6 +89,13 @@ impl AgentHost {
     /// only agent was built with, or else [`ConnectionLimits::default`].
     pub fn connection_limits(mut self, limits: ConnectionLimits) -> Self {
         self.connection_limits = Some(limits);
+        self
+    }
+
+    /// Serves with TLS, and with nothing else. Default: what the only agent was built with.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
         self
     }
 
@@ -127,6 +140,12 @@ impl AgentHost {
             return Err(ConfigError::path(message).into());
         }
         let connection_limits = self.limits_of_port()?;
+        #[cfg(feature = "tls")]
+        let tls = self.tls_of_port()?;
+        #[cfg(feature = "tls")]
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        #[cfg(not(feature = "tls"))]
+        let scheme = "http";
         let sockets = resolve(address).await?;
         let needs_address = self.agents.iter().any(|(_, server)| {
             server.public_url.is_none() && server.card.supported_interfaces.is_empty()
@@ -145,7 +164,7 @@ impl AgentHost {
         let local = listener
             .local_addr()
             .map_err(|error| ServeError::bind(address, error))?;
-        let origin = format!("http://{local}");
+        let origin = format!("{scheme}://{local}");
         let mut doors = Vec::new();
         #[cfg_attr(not(feature = "grpc"), expect(unused_mut, reason = "gRPC changes it"))]
         let mut speaks = Speaks::Http1;
@@ -169,8 +188,8 @@ impl AgentHost {
                     }
                     let at = port.as_ref().map_or(local, |port| port.local);
                     let target = server.card.supported_interfaces.is_empty();
-                    let target =
-                        target.then(|| grpc.target(server.public_url.as_deref(), Some(at)));
+                    let target = target
+                        .then(|| grpc.target(server.public_url.as_deref(), Some((scheme, at))));
                     (target.transpose()?, port)
                 }
             };
@@ -217,6 +236,8 @@ impl AgentHost {
             shutdown_grace,
             drain_delay,
             connection_limits,
+            #[cfg(feature = "tls")]
+            tls,
             urls,
             agents,
         })
@@ -241,6 +262,22 @@ impl AgentHost {
             }
         };
         limits.check().map(|()| limits)
+    }
+
+    /// The TLS of the port: the host's own, or that of its only agent.
+    #[cfg(feature = "tls")]
+    fn tls_of_port(&self) -> Result<Option<Tls>, ConfigError> {
+        match (&self.tls, &self.agents[..]) {
+            (Some(tls), _) => Ok(Some(tls.clone())),
+            (None, [(_, server)]) => Ok(server.tls.clone()),
+            (None, agents) => match agents.iter().find(|(_, server)| server.tls.is_some()) {
+                Some((path, _)) => Err(ConfigError::address(format!(
+                    "the agent at {path:?} has TLS of its own, and shares its port with others; \
+                     call .tls(...) on the AgentHost instead"
+                ))),
+                None => Ok(None),
+            },
+        }
     }
 }
 

@@ -24,6 +24,8 @@ pub mod backend;
 pub mod graph;
 pub mod hitl;
 pub mod push;
+#[cfg(feature = "tls")]
+pub mod tls;
 
 mod adapter;
 mod agent;

@@ -6,6 +6,8 @@ mod h2c;
 mod limits;
 mod patience;
 mod places;
+#[cfg(feature = "tls")]
+mod secure;
 
 use std::future::Future;
 use std::io;
@@ -57,12 +59,28 @@ pub(crate) async fn serve(
     let limits = Arc::new(host.connection_limits);
     let places = Arc::new(Places::new(&limits, most_connections(&limits)));
     let mut refused = Refused::default();
+    #[cfg(feature = "tls")]
+    let tls = host.tls;
+    #[cfg(feature = "tls")]
+    let keeping_up = {
+        let tls = tls.clone();
+        async move {
+            match tls {
+                Some(tls) => tls.keep_up().await,
+                None => std::future::pending().await,
+            }
+        }
+    };
+    #[cfg(not(feature = "tls"))]
+    let keeping_up = std::future::pending::<()>();
+    let mut keeping_up = std::pin::pin!(keeping_up);
     let mut arrivals = stream::select_all(host.doors.into_iter().map(arrivals));
     loop {
         let accepted = tokio::select! {
             biased;
             () = &mut stop => break,
             Some(accepted) = arrivals.next() => accepted,
+            () = &mut keeping_up => continue,
             Some(_) = connections.join_next(), if !connections.is_empty() => continue,
         };
         match accepted {
@@ -80,7 +98,9 @@ pub(crate) async fn serve(
                     speaks: arrival.speaks,
                     limits: Arc::clone(&limits),
                     place,
-                    peer: Peer { local },
+                    peer: Peer::at(local),
+                    #[cfg(feature = "tls")]
+                    tls: tls.clone(),
                     watcher: graceful.watcher(),
                     closing: closing.clone(),
                 };

@@ -8,6 +8,19 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 pub(crate) struct Peer {
     /// The address of this machine that it came to.
     pub(crate) local: SocketAddr,
+    /// What the client has shown, where it has been checked.
+    #[cfg(feature = "tls")]
+    pub(crate) certificate: Option<crate::tls::ClientCertificate>,
+}
+
+impl Peer {
+    pub(crate) fn at(local: SocketAddr) -> Self {
+        Self {
+            local,
+            #[cfg(feature = "tls")]
+            certificate: None,
+        }
+    }
 }
 
 /// An address as what limits are counted by: of IPv6 the network, of which one machine has a

@@ -36,6 +36,8 @@ pub struct Server {
     pub(crate) card_fields: CardFields,
     pub(crate) front: FrontOptions,
     pub(crate) connection_limits: Option<ConnectionLimits>,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<crate::tls::Tls>,
     #[cfg(feature = "grpc")]
     pub(crate) grpc: Option<Grpc>,
 }
@@ -81,6 +83,13 @@ impl Server {
     /// When neither the card nor [`crate::ServerBuilder::public_url`] says where the agent is.
     pub fn into_router(self) -> Result<Router, ConfigError> {
         let handler = Arc::clone(&self.handler);
+        #[cfg(feature = "tls")]
+        if self.tls.is_some() {
+            return Err(ConfigError::address(
+                "into_router() listens nowhere, so TLS is the affair of the app that does; leave \
+                 out .tls(...)",
+            ));
+        }
         #[cfg(feature = "grpc")]
         let grpc_target = match &self.grpc {
             Some(grpc) if grpc.at != GrpcAt::SamePort => {

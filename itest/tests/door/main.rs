@@ -2,5 +2,7 @@
 
 mod connections;
 mod hosts;
+mod mutual;
 mod origins;
 mod support;
+mod tls;

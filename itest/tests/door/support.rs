@@ -5,6 +5,8 @@ use llamon_itest::agents::{Script, card, scripted};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+pub(crate) use llamon_itest::tls::Secure;
+
 pub(crate) const CARD: &str = "/.well-known/agent-card.json";
 
 /// The builder of a server whose agent says "done".

@@ -2,9 +2,17 @@
 
 use futures_util::future::BoxFuture;
 use llamon_agent::a2a::{AgentExtension, SecurityScheme};
+use llamon_agent::client::Client;
 use llamon_agent::client::egress::Egress;
 use llamon_agent::server::auth::{Authenticate, Identity, Refusal, RequestHead, Security};
+use llamon_agent::server::tls::TlsFiles;
+use llamon_agent::server::{AgentError, Turn, create_server};
+use llamon_itest::agents::card;
 use llamon_itest::call::{Binding, Caller};
+use llamon_itest::certificates::Authority;
+use llamon_itest::tls::{Caller as Secret, Secure};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use super::support::*;
 
@@ -17,6 +25,59 @@ fn auth_tls_001_what_strangers_name_is_called_encrypted_only() {
     egress
         .check_url("http://example.com/hook")
         .expect_err("in the clear");
+}
+
+/// A server with a certificate of an authority that nobody else knows.
+async fn serve_secretly() -> (Secure, Authority) {
+    let (authority, folder) = (
+        Authority::new("ours"),
+        tempfile::tempdir().expect("a folder"),
+    );
+    let (certificate, key) = authority.server().write(folder.path());
+    let tls = TlsFiles::new(certificate, key).load().expect("files");
+    let agent = async |_: Turn| Ok::<_, AgentError>("done");
+    (
+        Secure::start(create_server(card("agent"), agent).tls(tls)).await,
+        authority,
+    )
+}
+
+#[tokio::test]
+async fn auth_tls_002_tls_1_3_is_spoken_and_nothing_older_than_1_2() {
+    use rustls::version::{TLS12, TLS13};
+    let (server, authority) = serve_secretly().await;
+    for (offered, expected) in [
+        (&[&TLS12, &TLS13][..], rustls::ProtocolVersion::TLSv1_3),
+        (&[&TLS12], rustls::ProtocolVersion::TLSv1_2),
+    ] {
+        let caller = Secret::with(authority.roots(), None, offered);
+        let stream = caller.connect(&server.url).await.expect("a handshake");
+        assert_eq!(stream.get_ref().1.protocol_version(), Some(expected));
+    }
+    // A whole ClientHello of TLS 1.1 that offers AES with SHA-1.
+    let mut hello = vec![22, 3, 1, 0, 45, 1, 0, 0, 41, 3, 2];
+    hello.extend_from_slice(&[7; 32]);
+    hello.extend_from_slice(&[0, 0, 2, 0, 0x2f, 1, 0]);
+    let address = server.url.strip_prefix("https://").expect("an https URL");
+    let mut stream = TcpStream::connect(address).await.expect("a server");
+    stream.write_all(&hello).await.expect("a reader");
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    // An alert, and that is all.
+    assert!(
+        answer.first() == Some(&21) && answer.len() == 7,
+        "{answer:?}"
+    );
+}
+
+#[tokio::test]
+async fn auth_server_001_a_certificate_of_nobody_who_is_trusted_is_not_called() {
+    let (server, authority) = serve_secretly().await;
+    let known = Secret::of(&authority).connect(&server.url).await;
+    known.expect("a server that can be called");
+    let refused = Client::discover(&server.url).await.expect_err("a stranger");
+    let why = format!("{refused:?} {refused}").to_lowercase();
+    assert!(why.contains("certificate"), "{why}");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, OptionalFromRequestParts, Path};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Response, Uri, header};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Response, Uri, header};
 use llamon_client::trace::{TRACEPARENT_HEADER, TRACESTATE_HEADER, TraceContext};
 use llamon_core::a2a::{A2aError, EXTENSIONS_HEADER, ErrorCode, ProtocolVersion, VERSION_HEADER};
 use serde::Deserialize;
@@ -47,7 +47,7 @@ impl FromRequestParts<std::sync::Arc<Service>> for Head {
         parts: &mut Parts,
         service: &std::sync::Arc<Service>,
     ) -> Result<Self, Failure> {
-        let caller = authenticate(&service.gate, &parts.headers).await?;
+        let caller = authenticate(&service.gate, &parts.headers, &parts.extensions).await?;
         let names: Result<Option<Path<Names>>, _> =
             <Path<Names> as OptionalFromRequestParts<_>>::from_request_parts(parts, service).await;
         let names = names.map_err(|rejection: PathRejection| {
@@ -78,8 +78,13 @@ impl Head {
 }
 
 /// Who sent a request.
-pub(super) async fn authenticate(gate: &Gate, headers: &HeaderMap) -> Result<Caller, Refused> {
-    gate.authenticate(&RequestHead::new(headers)).await
+pub(super) async fn authenticate(
+    gate: &Gate,
+    headers: &HeaderMap,
+    extensions: &Extensions,
+) -> Result<Caller, Refused> {
+    let head = RequestHead::new(headers, extensions);
+    gate.authenticate(&head).await
 }
 
 /// What a request asks of the protocol: header `A2A-Version` or the query parameter of that name,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, Response, Uri};
+use axum::http::{Request as HttpRequest, Response};
 use bytestring::ByteString;
 use llamon_core::a2a::{
     A2aError, ErrorCode, ExtendedCardRequest, ListTasksRequest, SendMessageRequest, StreamEvent,
@@ -22,11 +22,10 @@ use crate::view;
 /// `POST` to the agent's base URL.
 pub(super) async fn call(
     State(service): State<Arc<Service>>,
-    headers: HeaderMap,
-    uri: Uri,
-    body: Body,
+    request: HttpRequest<Body>,
 ) -> Response<Body> {
-    let caller = match http::authenticate(&service.gate, &headers).await {
+    let (head, body) = request.into_parts();
+    let caller = match http::authenticate(&service.gate, &head.headers, &head.extensions).await {
         Ok(caller) => caller,
         Err(refused) => {
             let mut response = failure("null", &refused.error);
@@ -40,13 +39,13 @@ pub(super) async fn call(
         Err(error) => return failure("null", &error),
     };
     // What does not say that it is JSON need not be JSON.
-    let typed = body::check_media_type(&headers);
+    let typed = body::check_media_type(&head.headers);
     let request = match read(&source, &service.handler) {
         Ok(request) => request,
         Err((id, error)) => return failure(&id, &typed.err().unwrap_or(error)),
     };
     let entered = typed
-        .and_then(|()| http::parameters(&service.gate, &headers, &uri))
+        .and_then(|()| http::parameters(&service.gate, &head.headers, &head.uri))
         .and_then(|parameters| {
             let operation = request.operation?;
             let tenant = operation.tenant();

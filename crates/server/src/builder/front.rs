@@ -37,4 +37,13 @@ impl<M> ServerBuilder<M> {
         self.settings.connection_limits = Some(limits);
         self
     }
+
+    /// Serves with TLS, and with nothing else, also gRPC. Default: in plaintext, for loopback and
+    /// for where a proxy has TLS. Where several agents share a port, this is set on the
+    /// [`crate::AgentHost`].
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: crate::tls::Tls) -> Self {
+        self.settings.tls = Some(tls);
+        self
+    }
 }

@@ -35,10 +35,12 @@ pub(super) struct Connection {
     pub(super) limits: Arc<ConnectionLimits>,
     pub(super) place: Arc<Place>,
     pub(super) peer: Peer,
+    #[cfg(feature = "tls")]
+    pub(super) tls: Option<crate::tls::Tls>,
     pub(super) watcher: Watcher,
     /// Says that it is too late to begin.
     #[cfg_attr(
-        not(feature = "grpc"),
+        not(any(feature = "grpc", feature = "tls")),
         expect(dead_code, reason = "HTTP/1.1 begins at once")
     )]
     pub(super) closing: CancellationToken,
@@ -72,6 +74,10 @@ impl Connection {
             tracing::debug!(%error, "TCP_NODELAY cannot be set");
         }
         let patience = self.limits.write_idle_timeout;
+        #[cfg(feature = "tls")]
+        if let Some(tls) = self.tls.clone() {
+            return self.speak_secretly(stream, &tls, begun).await;
+        }
         match self.speaks {
             Speaks::Http1 => self.http1(Reading::new(stream, patience), begun).await,
             #[cfg(feature = "grpc")]
@@ -94,6 +100,33 @@ impl Connection {
                 }
             }
         }
+    }
+
+    #[cfg(feature = "tls")]
+    async fn speak_secretly(
+        mut self,
+        stream: TcpStream,
+        tls: &crate::tls::Tls,
+        begun: &CancellationToken,
+    ) {
+        let stream = Reading::new(stream, self.limits.write_idle_timeout);
+        let secured = tokio::select! {
+            secured = super::secure::accept(tls, stream, self.speaks) => secured,
+            () = self.closing.cancelled() => return,
+        };
+        let secured = match secured {
+            Ok(secured) => secured,
+            Err(error) => {
+                tracing::debug!(address = %self.place.address(), %error, "no TLS connection");
+                return;
+            }
+        };
+        self.peer.certificate = secured.certificate;
+        #[cfg(feature = "grpc")]
+        if secured.is_http2 {
+            return self.http2(secured.stream, begun).await;
+        }
+        self.http1(secured.stream, begun).await;
     }
 
     async fn http1<I>(self, io: I, begun: &CancellationToken)
@@ -268,7 +301,9 @@ mod tests {
                 speaks,
                 place: places.take(remote.ip()).unwrap(),
                 limits: Arc::new(limits),
-                peer: Peer { local },
+                peer: Peer::at(local),
+                #[cfg(feature = "tls")]
+                tls: None,
                 watcher: graceful.watcher(),
                 closing: CancellationToken::new(),
             };

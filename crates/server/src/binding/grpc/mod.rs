@@ -73,7 +73,7 @@ async fn run(
 ) -> Result<Response<Body>, Failure> {
     let (head, body) = request.into_parts();
     let gate = &service.gate;
-    let caller = http::authenticate(gate, &head.headers).await?;
+    let caller = http::authenticate(gate, &head.headers, &head.extensions).await?;
     let parameters = http::parameters(gate, &head.headers, &head.uri)?;
     let enter = |tenant: &Option<String>| gate.enter(caller, parameters, None, tenant.as_deref());
     let handler = &service.handler;
