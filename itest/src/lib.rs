@@ -9,8 +9,8 @@
 
 pub mod agents;
 pub mod call;
-pub mod chance;
 pub mod certificates;
+pub mod chance;
 pub mod durable;
 pub mod grpc;
 pub mod hooked;
