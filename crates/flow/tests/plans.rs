@@ -285,3 +285,70 @@ fn the_demo_is_a_plan_that_is_right() {
     let plan = Plan::from_yaml(&fs::read_to_string(path).unwrap()).unwrap();
     assert_eq!(check(&plan, &Cards::unknown()).findings(), []);
 }
+
+/// What a step waits for does not grow with the stand-ins between, so that a small document cannot
+/// become a large plan.
+#[test]
+fn a_step_waits_for_the_first_and_the_last_of_a_chain_of_stand_ins() {
+    const CHAIN: usize = 3_000;
+    let mut yaml = String::from("steps:\n");
+    for step in 0..CHAIN {
+        let next = step + 1;
+        let goes_on = if next < CHAIN {
+            format!(", on_error: {{goto: s{next}}}")
+        } else {
+            String::new()
+        };
+        let text = if step == 0 {
+            ""
+        } else {
+            ", text: '{{s0.error}}'"
+        };
+        yaml.push_str(&format!(
+            "  s{step}: {{agent: 'https://a.example.com', from: [input]{text}{goes_on}}}\n"
+        ));
+    }
+    for reader in 0..CHAIN {
+        yaml.push_str(&format!(
+            "  r{reader}: {{agent: 'https://a.example.com', from: [s{}]}}\n",
+            reader % 3
+        ));
+    }
+    yaml.push_str("outputs: [r0]\n");
+    let plan = Plan::from_yaml(&yaml).unwrap();
+    let needs = |step: usize| plan.steps()[step].needs().to_vec();
+    assert_eq!(needs(0), [0usize; 0]);
+    assert_eq!(needs(1), [0]);
+    // One of the chain waits for those before it, and for none after it.
+    assert_eq!(needs(7), [0, 6]);
+    assert_eq!(needs(CHAIN), [0, CHAIN - 1]);
+    assert_eq!(needs(CHAIN + 2), [2, CHAIN - 1]);
+}
+
+/// Two chains that meet at each of their steps have no producer in common.
+#[test]
+fn sources_without_a_common_producer_are_no_repeat_however_many_there_are() {
+    const CHAIN: usize = 3_000;
+    let mut yaml = String::from("steps:\n");
+    for step in 0..CHAIN {
+        let (a, b) = match step.checked_sub(1) {
+            None => ("from: [input]".to_owned(), "text: begin".to_owned()),
+            Some(before) => (format!("from: [a{before}]"), format!("from: [b{before}]")),
+        };
+        yaml.push_str(&format!(
+            "  a{step}: {{agent: 'https://a.example.com', {a}}}\n  b{step}: {{agent: 'https://a.example.com', {b}}}\n  j{step}: {{agent: 'https://a.example.com', from: [a{step}, b{step}]}}\n"
+        ));
+    }
+    yaml.push_str(&format!(
+        "  both: {{agent: 'https://a.example.com', from: [j1, j2]}}\noutputs: [both, j{}]\n",
+        CHAIN - 1
+    ));
+    let plan = Plan::from_yaml(&yaml).unwrap();
+    let report = check(&plan, &Cards::unknown());
+    let kinds = |kind: &str| {
+        let all = report.findings().iter();
+        all.filter(|finding| finding.kind() == kind).count()
+    };
+    assert_eq!(kinds("repeated-parts"), 1);
+    assert_eq!(kinds("not-looked-at"), 0);
+}

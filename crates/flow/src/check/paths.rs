@@ -5,8 +5,6 @@ use super::warning;
 use crate::finding::Finding;
 use crate::plan::{At, Dedupe, Plan, PlannedStep, Source};
 
-/// Steps that are looked at for all others together; a plan of usual size is far below.
-const MAX_WORK: usize = 20_000_000;
 /// Steps with repeats that are told; whoever reads these knows what kind of plan it is.
 const MAX_REPEATS: usize = 100;
 /// Outputs whose growth is estimated.
@@ -32,15 +30,14 @@ pub struct Growth {
 
 pub(super) fn check(plan: &Plan, findings: &mut Vec<Finding>) -> Vec<Growth> {
     let mut paths = Paths::new(plan);
-    let mut work = 0usize;
+    let meets = meets(plan);
     let mut repeats = 0;
     for (at, step) in plan.steps.iter().enumerate() {
-        if passed_on(step).count() < 2 || step.dedupe() == Dedupe::ByContent {
+        if meets.get(at) != Some(&true) || step.dedupe() == Dedupe::ByContent {
             continue;
         }
-        work = work.saturating_add(paths.position(at));
-        if work > MAX_WORK || repeats == MAX_REPEATS {
-            let message = "repeats are looked for up to here; the plan has too many steps, or too many with repeats";
+        if repeats == MAX_REPEATS {
+            let message = "repeats are looked for up to here; the plan has too many of them";
             findings.push(warning(plan, "not-looked-at", At::Step(at), step, message));
             break;
         }
@@ -72,6 +69,43 @@ pub(super) fn check(plan: &Plan, findings: &mut Vec<Finding>) -> Vec<Growth> {
         }
     }
     growth
+}
+
+/// Whether two of the sources of a step have a producer in common, by step.
+fn meets(plan: &Plan) -> Vec<bool> {
+    // Of each step the set of its producers, a bit each; bit 0 is the input.
+    let words = plan.steps.len() / 64 + 1;
+    let mut producers = vec![Vec::new(); plan.steps.len()];
+    let mut meets = vec![false; plan.steps.len()];
+    for at in plan.order.iter().copied() {
+        let Some(step) = plan.steps.get(at) else {
+            continue;
+        };
+        let mut all = vec![0u64; words];
+        let mut has_met = false;
+        for source in passed_on(step) {
+            let (node, before): (usize, &[u64]) = match source {
+                Source::Input => (0, &[]),
+                Source::Step(step) => (
+                    step + 1,
+                    producers.get(step).map(Vec::as_slice).unwrap_or_default(),
+                ),
+            };
+            for (all, before) in all.iter_mut().zip(before) {
+                has_met |= *all & before != 0;
+                *all |= before;
+            }
+            if let Some(word) = all.get_mut(node / 64) {
+                let bit = 1 << (node % 64);
+                has_met |= *word & bit != 0;
+                *word |= bit;
+            }
+        }
+        if let (Some(producers), Some(meets)) = (producers.get_mut(at), meets.get_mut(at)) {
+            (*producers, *meets) = (all, has_met);
+        }
+    }
+    meets
 }
 
 /// A number that has stopped counting says so.

@@ -1,6 +1,6 @@
 //! From names to a plan: everything that can be checked without asking the agents.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::builder::Draft;
 use super::{
@@ -49,6 +49,7 @@ struct Compiler<'d> {
     draft: &'d Draft,
     places: &'d Places,
     index: HashMap<String, usize>,
+    agents: HashMap<&'d str, &'d Agent>,
     findings: Vec<Finding>,
 }
 
@@ -58,10 +59,15 @@ impl<'d> Compiler<'d> {
         for (at, step) in draft.steps.iter().enumerate() {
             index.entry(step.name.clone()).or_insert(at);
         }
+        let mut agents = HashMap::new();
+        for (name, agent) in &draft.agents {
+            agents.entry(&**name).or_insert(agent);
+        }
         Self {
             draft,
             places,
             index,
+            agents,
             findings: Vec::new(),
         }
     }
@@ -164,15 +170,11 @@ impl<'d> Compiler<'d> {
             }
             return (Agent::new(&*step.agent), None);
         }
-        let known = self
-            .draft
-            .agents
-            .iter()
-            .find(|(name, _)| *name == step.agent);
-        if let Some((name, agent)) = known {
-            return (agent.clone(), Some(name.clone()));
+        if let Some(agent) = self.agents.get(&*step.agent) {
+            return (Agent::clone(agent), Some(step.agent.clone()));
         }
-        let names = list(self.draft.agents.iter().map(|(name, _)| name.as_str()));
+        let agents = &self.draft.agents;
+        let names = list(agents.iter().map(|(name, _)| name.as_str()), agents.len());
         let message = format!(
             "the agent {:?} is neither in `agents` ({names}) nor a URL such as https://example.com/agent",
             step.agent
@@ -211,7 +213,12 @@ impl<'d> Compiler<'d> {
         let others = self.draft.steps.iter().enumerate();
         let others = others.filter(|(other, _)| *other != at);
         let names = others.map(|(_, step)| step.name.as_str());
-        format!("there are {}", list([INPUT].into_iter().chain(names)))
+        // The input is one more, and the step itself one less.
+        let count = self.draft.steps.len();
+        format!(
+            "there are {}",
+            list([INPUT].into_iter().chain(names), count)
+        )
     }
 
     fn expression<T>(
@@ -387,16 +394,20 @@ impl<'d> Compiler<'d> {
             self.error("no-outputs", At::Outputs, message);
         }
         let mut outputs = Vec::new();
+        let mut seen = HashSet::new();
         for (place, name) in self.draft.outputs.iter().enumerate() {
             match self.index.get(name) {
-                Some(step) if outputs.contains(step) => {
+                Some(step) if !seen.insert(*step) => {
                     let message = format!("`outputs` names {name:?} twice");
                     self.error("duplicate-output", At::Output(place), message);
                 }
                 Some(step) => outputs.push(*step),
                 None => {
                     let names = self.draft.steps.iter().map(|step| step.name.as_str());
-                    let message = format!("`outputs` names {name:?}; there are {}", list(names));
+                    let message = format!(
+                        "`outputs` names {name:?}; there are {}",
+                        list(names, self.draft.steps.len())
+                    );
                     self.error("unknown-step", At::Output(place), message);
                 }
             }
@@ -407,6 +418,7 @@ impl<'d> Compiler<'d> {
     /// What each step waits for.
     fn needs(&self, steps: &mut [PlannedStep]) {
         let goes_to: Vec<Option<usize>> = steps.iter().map(|step| step.goes_to).collect();
+        let last = last_stand_ins(&goes_to);
         for (at, step) in steps.iter_mut().enumerate() {
             let of = |references: &[Reference]| -> Vec<usize> {
                 let names = references.iter().map(Reference::name);
@@ -426,11 +438,18 @@ impl<'d> Compiler<'d> {
                     .as_ref()
                     .map_or(&[], Condition::references)));
             for other in read {
-                // And whoever stands in for it; a step does not wait for itself.
-                let mut next = Some(other);
-                while let Some(other) = next.filter(|other| *other != at) {
-                    needs.push(other);
-                    next = goes_to.get(other).copied().flatten();
+                if other == at {
+                    continue;
+                }
+                needs.push(other);
+                // And the last one that stands in for it, which waits for those between. A step
+                // that is itself one of them waits for those before it, and for none after.
+                let end = last.get(other).copied().unwrap_or(other);
+                let is_between = !step.stands_in_for.is_empty()
+                    && last.get(at) == Some(&end)
+                    && leads_to(&goes_to, other, at);
+                if !is_between {
+                    needs.push(end);
                 }
             }
             needs.sort_unstable();
@@ -461,6 +480,39 @@ impl<'d> Compiler<'d> {
         let message = format!("waits for itself: {shown}; a plan has no cycles");
         self.error("cycle", At::Step(first), message);
     }
+}
+
+/// Of each step the last one of those that it goes to, they go to, and so on; itself where it goes
+/// nowhere. There are no rings.
+fn last_stand_ins(goes_to: &[Option<usize>]) -> Vec<usize> {
+    let mut last: Vec<Option<usize>> = vec![None; goes_to.len()];
+    let mut chain = Vec::new();
+    for start in 0..goes_to.len() {
+        let mut at = start;
+        let end = loop {
+            if let Some(known) = last.get(at).copied().flatten() {
+                break known;
+            }
+            chain.push(at);
+            match goes_to.get(at).copied().flatten() {
+                Some(next) => at = next,
+                None => break at,
+            }
+        };
+        for step in chain.drain(..) {
+            if let Some(slot) = last.get_mut(step) {
+                *slot = Some(end);
+            }
+        }
+    }
+    let known = last.into_iter().enumerate();
+    known.map(|(at, last)| last.unwrap_or(at)).collect()
+}
+
+/// Whether one comes from the first step to the other by `goto` alone.
+fn leads_to(goes_to: &[Option<usize>], from: usize, to: usize) -> bool {
+    let next = |at: &usize| goes_to.get(*at).copied().flatten();
+    std::iter::successors(Some(from), next).any(|at| at == to)
 }
 
 /// What is wrong with a name. Hyphens are for agents: a step stands in expressions.
@@ -495,14 +547,13 @@ pub(super) fn bad_url(url: &str) -> Option<String> {
     }
 }
 
-/// Names in a line; a few of many.
-fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    let names: Vec<&str> = names.collect();
-    if names.is_empty() {
+/// Names in a line; a few of many, of which `count` says how many there are.
+fn list<'n>(names: impl Iterator<Item = &'n str>, count: usize) -> String {
+    let listed: Vec<&str> = names.take(MAX_LISTED).collect();
+    if listed.is_empty() {
         return "empty".to_owned();
     }
-    let listed = names.get(..names.len().min(MAX_LISTED)).unwrap_or_default();
-    let more = names.len() - listed.len();
+    let more = count.saturating_sub(listed.len());
     let rest = if more > 0 {
         format!(" and {more} more")
     } else {
