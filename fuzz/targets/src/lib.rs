@@ -6,6 +6,7 @@ mod agent;
 mod card;
 mod json_rpc;
 mod parts;
+mod plan;
 mod protobuf;
 mod rest_query;
 mod sse;
@@ -13,6 +14,7 @@ mod sse;
 pub use card::card;
 pub use json_rpc::json_rpc;
 pub use parts::parts;
+pub use plan::plan;
 pub use protobuf::protobuf;
 pub use rest_query::rest_query;
 pub use sse::sse;
@@ -25,6 +27,7 @@ pub const TARGETS: &[Target] = &[
     ("card", card),
     ("json_rpc", json_rpc),
     ("parts", parts),
+    ("plan", plan),
     ("protobuf", protobuf),
     ("rest_query", rest_query),
     ("sse", sse),
