@@ -264,7 +264,7 @@ mod tests {
             (None, None),
             (Some(""), None),
             (Some(" a=1,b=2 "), Some("a=1,b=2")),
-            (Some("a=\n"), None),
+            (Some("a=1\nb=2"), None),
             (Some("a=é"), None),
             (Some(&*fits), Some(&*fits)),
             (Some(&*long), None),
