@@ -125,6 +125,7 @@ async fn redirects_are_answers() {
             let egress = egress.build().unwrap();
             let answer = egress.request(Method::Post, &url, &[], "x").await.unwrap();
             assert_eq!(answer.status(), status);
+            assert!(!answer.is_success());
             assert_eq!(answer.header("location"), Some(to.as_str()));
         }
         assert_eq!(server.connections(), 2);
@@ -261,6 +262,8 @@ async fn what_breaks_is_told_apart() {
     .await
     .unwrap();
     assert!(error.is_temporary(), "{error:?}");
+    // With what the system says.
+    assert!(error.to_string().contains("os error"), "{error}");
 
     for names in [
         Names::new(|_, _| Err(io::Error::other("no such name"))),
@@ -333,6 +336,117 @@ async fn errors_have_no_secrets() {
             error.public().to_owned(),
         ] {
             assert!(!text.contains("secret"), "{text}");
+        }
+    }
+}
+
+/// Every kind of failure: its error is of that kind and no other, and says whom it is about.
+#[tokio::test]
+async fn an_error_is_of_one_kind_and_names_the_origin() {
+    const HOST: &str = "hook.example.com";
+    let kinds = |error: &EgressError| {
+        let all = [
+            ("usage", error.is_usage()),
+            ("refused", error.is_refused()),
+            ("unresolved", error.is_unresolved()),
+            ("connect", error.is_connect()),
+            ("timeout", error.is_timeout()),
+            ("disconnected", error.is_disconnected()),
+            ("too large", error.is_too_large()),
+            ("encoded", error.is_encoded()),
+        ];
+        let held = all.into_iter().filter(|(_, holds)| *holds);
+        held.map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    let egress = to_this_machine().max_response_bytes(8).build().unwrap();
+    let hasty = to_this_machine().timeout(Duration::from_millis(50));
+    let hasty = hasty.build().unwrap();
+    let nowhere = Names::new(|_, _| Ok(Vec::new()));
+    let nowhere = Egress::builder().resolver(nowhere).build().unwrap();
+    let reset = Server::start(|_, _, _| Action::Reset).await;
+    let silent = Server::start(|_, _, _| Action::SendAndHold(Vec::new())).await;
+    let large = answering(b"HTTP/1.1 200 X\r\ncontent-length: 9\r\n\r\n123456789".to_vec()).await;
+    let packed = answering(b"HTTP/1.1 200 X\r\ncontent-encoding: gzip\r\n\r\n".to_vec()).await;
+    // TLS to somebody who does not speak it is no connection.
+    let plain = answering(b"HTTP/1.1 200 X\r\n\r\n".to_vec()).await;
+    let tls = hook(&plain).replace("http:", "https:");
+    let cases = [
+        (&egress, hook(&reset), "disconnected", true),
+        (&hasty, hook(&silent), "timeout", true),
+        (&egress, hook(&large), "too large", false),
+        (&egress, hook(&packed), "encoded", false),
+        (&egress, tls, "connect", true),
+        (&egress, format!("https://{HOST}:22/"), "refused", false),
+        (&nowhere, format!("https://{HOST}/"), "unresolved", true),
+    ];
+    for (egress, url, kind, is_temporary) in cases {
+        let error = get(egress, &url).await.unwrap_err();
+        assert_eq!(kinds(&error), [kind], "{error:?}");
+        let public = match kind {
+            "refused" => "the URL's port is not allowed",
+            "unresolved" => "the URL's host is not one that this server calls",
+            "too large" | "encoded" => "the answer of the URL's host cannot be used",
+            _ => "the URL's host gave no answer",
+        };
+        assert_eq!(error.public(), public, "{error:?}");
+        assert_eq!(error.is_temporary(), is_temporary, "{error:?}");
+        assert!(error.to_string().contains(HOST), "{error}");
+        assert!(format!("{error:?}").contains(HOST), "{error:?}");
+    }
+    let header = [("host", "x")];
+    let url = hook(&reset);
+    let sent = egress.request(Method::Get, &url, &header, "").await;
+    assert_eq!(kinds(&sent.unwrap_err()), ["usage"]);
+
+    // Of a named origin the operator sees the path as well, but no query.
+    let named = Egress::builder()
+        .trust_origin(reset.url(""))
+        .build()
+        .unwrap();
+    let error = get(&named, &reset.url("/path?secret")).await.unwrap_err();
+    let shown = reset.url("/path");
+    assert!(error.to_string().contains(&shown), "{error}");
+    assert!(!error.to_string().contains("secret"), "{error}");
+}
+
+/// What can be allowed is named, and for what cannot be allowed nothing is.
+#[test]
+fn a_refusal_says_what_would_allow_it() {
+    let egress = Egress::builder().build().unwrap();
+    for (url, option) in [
+        ("https://10.0.0.1/", Some("allow_private_networks()")),
+        ("https://db.internal/", Some("allow_private_networks()")),
+        ("https://127.0.0.1/", Some("allow_loopback()")),
+        ("https://localhost/", Some("allow_loopback()")),
+        ("https://169.254.169.254/", None),
+        ("https://metadata.google.internal/", None),
+    ] {
+        let text = egress.check_url(url).unwrap_err().to_string();
+        match option {
+            Some(option) => assert!(text.contains(option), "{text}"),
+            None => assert!(
+                text.contains("service; if") || text.contains("address; if"),
+                "{text}"
+            ),
+        }
+        assert!(text.contains("trust_origin"), "{text}");
+    }
+}
+
+#[test]
+fn debug_shows_the_rules() {
+    let builder = to_this_machine()
+        .timeout(Duration::from_millis(1_234))
+        .max_response_bytes(56_789);
+    let egress = builder.clone().build().unwrap();
+    for text in [format!("{builder:?}"), format!("{egress:?}")] {
+        for shown in [
+            "plain_http: true",
+            "private_networks: false",
+            "1.234s",
+            "56789",
+        ] {
+            assert!(text.contains(shown), "{text}");
         }
     }
 }

@@ -377,6 +377,9 @@ async fn hostile_urls_are_refused_before_anything_is_looked_up() {
         for error in both_ways(&strict, &url).await {
             assert!(error.is_refused(), "{url}: {error:?}");
         }
+        // The check without a look-up sees as much.
+        let error = strict.check_url(&url).unwrap_err();
+        assert!(error.is_refused(), "{url}: {error:?}");
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert_eq!(names.asked(), [""; 0]);

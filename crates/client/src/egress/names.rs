@@ -76,7 +76,10 @@ mod tests {
 
     #[test]
     fn a_name_is_judged_with_its_case_and_last_dot_taken_off() {
-        let long = format!("{}.example.com", "a".repeat(64));
+        let label = |letters: usize| format!("{}.example.com", "a".repeat(letters));
+        let name = |letters: usize| format!("{}{}", "a.".repeat((letters - 3) / 2), "com");
+        let (label_63, label_64) = (label(63), label(64));
+        let (name_253, name_255) = (name(253), name(255));
         let cases = [
             ("example.com", Reach::Public),
             ("localhost.example.com", Reach::Public),
@@ -96,7 +99,10 @@ mod tests {
             ("a..example.com", Reach::Forbidden),
             (".example.com", Reach::Forbidden),
             ("", Reach::Forbidden),
-            (long.as_str(), Reach::Forbidden),
+            (&label_63, Reach::Public),
+            (&label_64, Reach::Forbidden),
+            (&name_253, Reach::Public),
+            (&name_255, Reach::Forbidden),
         ];
         for (name, expected) in cases {
             assert_eq!(reach(name).0, expected, "{name}");

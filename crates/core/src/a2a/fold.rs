@@ -178,3 +178,52 @@ impl Slot {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::TaskFold;
+    use crate::a2a::{
+        Artifact, ArtifactUpdate, Message, Role, StreamEvent, Task, TaskState, TaskStatus,
+    };
+    use crate::{Part, Timestamp};
+
+    fn message(role: Role, text: &str) -> Message {
+        Message::new(text, role, vec![Part::text(text)])
+    }
+
+    #[test]
+    fn a_question_goes_into_the_history_before_its_answer() {
+        for (state, expected) in [
+            (TaskState::InputRequired, &["question", "answer"][..]),
+            (TaskState::AuthRequired, &["question", "answer"]),
+            (TaskState::Working, &["answer"]),
+        ] {
+            let mut status = TaskStatus::new(state, Timestamp::from_micros(0));
+            status.message = Some(message(Role::Agent, "question"));
+            let mut fold = TaskFold::new(Task::new("t".into(), "c".into(), status));
+            fold.push_message(message(Role::User, "answer"));
+            let texts =
+                |history: &[Message]| history.iter().map(Message::query).collect::<Vec<_>>();
+            assert_eq!(texts(fold.history()), expected, "{state}");
+            let is_asked = fold.status().message.is_some();
+            assert_eq!(is_asked, state == TaskState::Working, "{state}");
+            assert_eq!(texts(&fold.into_task().history), expected, "{state}");
+        }
+    }
+
+    #[test]
+    fn an_artifact_is_there_from_its_first_update_on() {
+        let status = TaskStatus::new(TaskState::Working, Timestamp::from_micros(0));
+        let mut fold = TaskFold::new(Task::new("t".into(), "c".into(), status));
+        assert!(!fold.has_artifact("a"));
+        assert_eq!((fold.artifact_count(), fold.artifact_bytes("a")), (0, 0));
+        let artifact = Artifact::new("a", vec![Part::text("text")]);
+        let bytes = artifact.bytes();
+        let update = ArtifactUpdate::new("t".into(), "c".into(), artifact);
+        fold.apply(&StreamEvent::Artifact(update));
+        assert!(fold.has_artifact("a") && !fold.has_artifact("b"));
+        assert_eq!(fold.artifact_count(), 1);
+        assert_eq!(fold.artifact_bytes("a"), bytes);
+        assert_eq!(fold.artifact_bytes("b"), 0);
+    }
+}

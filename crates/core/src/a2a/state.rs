@@ -126,4 +126,12 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn the_short_name_is_the_end_of_the_name_on_the_wire() {
+        for state in TaskState::ALL {
+            let short = state.to_string().to_uppercase().replace('-', "_");
+            assert_eq!(format!("TASK_STATE_{short}"), state.as_str());
+        }
+    }
 }
