@@ -80,6 +80,14 @@ fuzz target seconds="60":
 deny *checks="bans licenses sources":
     itest/deny/run.sh {{ checks }}
 
+# what is in the command and in the SDK, as CycloneDX under target/sbom
+sbom:
+    itest/release/sbom.sh
+
+# break the egress, the gate, who calls and the state machine, and expect a test to fail for each change (hours)
+mutants *parts="state egress gate":
+    itest/mutants.sh {{ parts }}
+
 # API docs of the workspace, warnings are errors
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
@@ -90,4 +98,4 @@ ci:
 
 # remove what the checks generated (scaffolded builds, Python environment, CI output)
 clean-generated:
-    rm -rf target/scaffold target/itest-python target/itest-js target/itest-rust-peer target/itest-proof target/itest-graph target/itest-deny target/ci
+    rm -rf target/scaffold target/itest-python target/itest-js target/itest-rust-peer target/itest-proof target/itest-graph target/itest-deny target/sbom target/mutants target/ci

@@ -1,6 +1,12 @@
 //! The envelope of JSON-RPC: what is no request, ids, and the order of its fields.
 
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use llamon_agent::core::Limits;
+use llamon_agent::server::{Answer, Turn};
 use llamon_agent::testing::TestServer;
+use llamon_itest::agents::{patient, serve};
 use llamon_itest::http::{Connection, Request, send};
 use llamon_itest::refused::{asking_server, refused, with_part};
 use llamon_itest::say::Say;
@@ -63,6 +69,32 @@ async fn envelopes_that_are_no_request() {
     // With two ids there is no telling which.
     let body = r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ListTasks"}"#;
     refused(&peer, &Request::post("/", body), "INVALID_REQUEST", body).await;
+}
+
+/// Clients count their ids from the same number, so ids say nothing of who asks.
+#[tokio::test]
+async fn callers_that_use_the_same_id_each_get_their_own_answer() {
+    const CALLERS: usize = 16;
+    // Nobody is answered before everybody has asked.
+    let all = Arc::new(tokio::sync::Barrier::new(CALLERS));
+    let server = serve("append", Limits::default(), move |turn: Turn| {
+        let all = Arc::clone(&all);
+        async move {
+            patient(all.wait()).await;
+            Ok(Answer::completed(turn.query())?)
+        }
+    })
+    .await;
+    let ask = async |caller: usize| {
+        let own = format!("for caller {caller} alone");
+        let body = envelope("SendMessage", &Say::text(&own).json());
+        (own, rpc(&server, &body).await)
+    };
+    for (own, answer) in join_all((0..CALLERS).map(ask)).await {
+        // The question in the history and the answer.
+        assert_eq!(answer.matches(&own).count(), 2, "{own}: {answer}");
+        assert_eq!(answer.matches("for caller ").count(), 2, "{own}: {answer}");
+    }
 }
 
 const IDS: [&str; 13] = [
