@@ -344,18 +344,22 @@ async fn a_port_that_is_in_use() {
 #[tokio::test]
 async fn all_addresses_need_a_public_url_or_an_interface_on_the_card() {
     for address in ["0.0.0.0:0", "[::]:0"] {
-        let error = server().await.bind(address).await.unwrap_err();
+        let server = create_server(card("agent"), agent).allow_anonymous();
+        let error = server.await.unwrap().bind(address).await.unwrap_err();
         assert!(
             error.config().is_some_and(ConfigError::is_address),
             "{error}"
         );
         assert_mentions(&error, &[address, "public_url"]);
     }
-    let builder = create_server(card("agent"), agent).public_url("https://example.com/agent/");
+    let builder = create_server(card("agent"), agent)
+        .public_url("https://example.com/agent/")
+        .allow_anonymous();
     let bound = builder.await.unwrap().bind("0.0.0.0:0").await.unwrap();
     assert_eq!(bound.url(), "https://example.com/agent");
     let interface = AgentInterface::new("https://example.com/card", "JSONRPC");
     let named = create_server(card("agent").interface(interface), agent)
+        .allow_anonymous()
         .await
         .unwrap();
     let bound = named.bind("0.0.0.0:0").await.unwrap();

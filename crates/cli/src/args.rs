@@ -11,6 +11,7 @@ use llamon_agent::core::UpstreamPartsPolicy;
 use crate::card::CardArgs;
 use crate::explain::ExplainArgs;
 use crate::flow::FlowArgs;
+use crate::key::KeyArgs;
 use crate::new::NewArgs;
 use crate::store::StoreArgs;
 use crate::text::shell_word;
@@ -89,6 +90,8 @@ pub(crate) enum Command {
     Flow(FlowArgs),
     /// Look after the file that a server keeps its tasks in
     Store(StoreArgs),
+    /// Make API keys for callers of a server
+    Key(KeyArgs),
     /// Write a project with an agent that builds, runs and passes its own test
     New(NewArgs),
 }

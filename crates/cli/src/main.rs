@@ -11,6 +11,7 @@ mod error;
 mod exit;
 mod explain;
 mod flow;
+mod key;
 mod log;
 mod new;
 mod out;
@@ -79,6 +80,7 @@ fn run(command: Command) -> Result<Exit, CliError> {
         Command::Flow(args) => flow::run(args),
         Command::Explain(args) => explain::run(&args),
         Command::Store(args) => store::run(&args),
+        Command::Key(args) => key::run(args),
         Command::New(args) => new::run(&args).map(|()| Exit::Completed),
     }
 }

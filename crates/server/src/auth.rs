@@ -26,10 +26,19 @@
 //! }
 //! ```
 
+mod any_of;
+mod api_key;
+mod api_keys;
+mod bearer;
+mod jwt;
+mod key_file;
 #[cfg(feature = "tls")]
 mod mutual_tls;
+mod oidc;
+mod operation;
+pub(crate) mod scopes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -37,8 +46,17 @@ use axum::http::{Extensions, HeaderMap};
 use futures_util::future::BoxFuture;
 use llamon_core::a2a::{SecurityRequirement, SecurityScheme};
 
+use crate::config_error::ConfigError;
+
+pub use any_of::AnyOf;
+pub use api_key::{ApiKey, KeyHash};
+pub use api_keys::ApiKeys;
+pub use jwt::{JwtAlgorithm, JwtBearer, JwtBuilder};
 #[cfg(feature = "tls")]
 pub use mutual_tls::MutualTls;
+pub use oidc::Oidc;
+pub use operation::Operation;
+pub use scopes::SKILL_KEY;
 
 /// Decides who sent a request, from its head alone. Given to
 /// [`ServerBuilder::authenticate`](crate::ServerBuilder::authenticate); the agent card and the
@@ -50,9 +68,17 @@ pub trait Authenticate: Send + Sync + 'static {
     /// The future is dropped when the client goes away.
     fn authenticate<'a>(&'a self, request: &'a RequestHead<'a>) -> Checked<'a>;
 
-    /// What a caller must show, for the agent card: it is asked once, at start, and nothing else
+    /// What a caller must show, for the agent card: it is asked at start only, and nothing else
     /// can write these fields, so that the card says what is checked.
     fn security(&self) -> Security;
+
+    /// Whether it can do its work, asked once, before the server is made. Default: it can.
+    ///
+    /// # Errors
+    /// What is wrong in its configuration.
+    fn check(&self) -> Result<(), ConfigError> {
+        Ok(())
+    }
 }
 
 /// What an [`Authenticate`] answers with: who it is, or why the request is refused.
@@ -151,6 +177,7 @@ impl fmt::Debug for RequestHead<'_> {
 pub struct Identity {
     principal: Arc<str>,
     tenant: Option<Arc<str>>,
+    scopes: BTreeSet<Arc<str>>,
 }
 
 impl Identity {
@@ -160,6 +187,7 @@ impl Identity {
         Self {
             principal: principal.into(),
             tenant: None,
+            scopes: BTreeSet::new(),
         }
     }
 
@@ -167,6 +195,14 @@ impl Identity {
     #[must_use]
     pub fn of_tenant(mut self, tenant: impl Into<Arc<str>>) -> Self {
         self.tenant = Some(tenant.into());
+        self
+    }
+
+    /// The same with these scopes more, as they stand in a token: what the caller may do, where
+    /// the server asks for it with [`ServerBuilder::require_scope`](crate::ServerBuilder::require_scope).
+    #[must_use]
+    pub fn with_scopes(mut self, scopes: impl IntoIterator<Item = impl Into<Arc<str>>>) -> Self {
+        self.scopes.extend(scopes.into_iter().map(Into::into));
         self
     }
 
@@ -178,6 +214,16 @@ impl Identity {
     /// Whose they are.
     pub fn tenant(&self) -> Option<&Arc<str>> {
         self.tenant.as_ref()
+    }
+
+    /// What they may do, in alphabetical order.
+    pub fn scopes(&self) -> impl Iterator<Item = &str> {
+        self.scopes.iter().map(|scope| &**scope)
+    }
+
+    /// Whether they may do it, to the letter.
+    pub fn has_scope(&self, scope: &str) -> bool {
+        self.scopes.contains(scope)
     }
 }
 

@@ -1,3 +1,4 @@
+mod callers;
 mod front;
 
 use std::future::IntoFuture;
@@ -17,6 +18,7 @@ use llamon_core::{Limits, PolicyError, UpstreamPartsPolicy, provenance};
 
 use crate::agent::{AgentKind, ErasedAgent, IntoAgent};
 use crate::auth::Authenticate;
+use crate::auth::scopes::ScopeRules;
 use crate::backend::{Backend, Durability, MemoryBackend};
 use crate::card::{CardFields, ExtendedCard};
 use crate::clock::Clock;
@@ -33,6 +35,7 @@ use crate::page_token::PageTokens;
 use crate::push::{PushEngine, PushNotifications};
 use crate::server::Server;
 use crate::shared::{Producer, Served, Shared};
+pub(crate) use callers::Anonymous;
 
 /// Turns an agent into an A2A 1.0 server.
 ///
@@ -96,6 +99,8 @@ pub fn create_server<M, A: IntoAgent<M>>(card: AgentCard, agent: A) -> ServerBui
         #[cfg(feature = "grpc")]
         grpc_target: None,
         authenticator: None,
+        anonymous: Anonymous::default(),
+        scopes: ScopeRules::default(),
         tenants: Vec::new(),
         input_modes: InputModes::default(),
         extended_card: ExtendedCard::Absent,
@@ -151,6 +156,8 @@ struct Settings {
     #[cfg(feature = "grpc")]
     grpc_target: Option<String>,
     authenticator: Option<Arc<dyn Authenticate>>,
+    anonymous: Anonymous,
+    scopes: ScopeRules,
     tenants: Vec<Arc<str>>,
     input_modes: InputModes,
     extended_card: ExtendedCard,
@@ -341,13 +348,6 @@ impl<M> ServerBuilder<M> {
         self
     }
 
-    /// Who decides whose request it is. Every operation then runs in the scope of that identity,
-    /// and what is refused gets HTTP 401 or 403. Default: nobody, and all callers are one.
-    pub fn authenticate(mut self, authenticator: impl Authenticate) -> Self {
-        self.settings.authenticator = Some(Arc::new(authenticator));
-        self
-    }
-
     /// The tenants that this agent serves without authentication: each request must name one of
     /// them (in `tenant`, or in front of a REST path), and tasks of one are not seen by the others.
     /// The card then lists an interface for each. This keeps apart and does not protect: with
@@ -415,11 +415,19 @@ impl<M> ServerBuilder<M> {
 impl Settings {
     async fn build(mut self) -> Result<Server, ConfigError> {
         let policy = self.policy.clone()?;
+        // Before the card's own check, which would ask for schemes that must not be there.
+        self.check_security()?;
         self.card.check()?;
+        if let ExtendedCard::Set(extended) = &self.extended_card {
+            extended.check()?;
+        }
         for (index, interface) in self.card.supported_interfaces.iter().enumerate() {
             check_interface(index, &interface.url, &interface.protocol_binding)?;
         }
-        if self.card_fields == CardFields::AlsoV0_3 && !self.card.security_schemes.is_empty() {
+        let authenticator = self.authenticator.as_ref();
+        let has_schemes = !self.card.security_schemes.is_empty()
+            || authenticator.is_some_and(|known| !known.security().schemes.is_empty());
+        if self.card_fields == CardFields::AlsoV0_3 && has_schemes {
             return Err(ConfigError::card(
                 "securitySchemes: A2A 1.0 and 0.3 have different things under this name, so a card \
                  cannot have both; leave card_fields as it is, and give clients of 0.3 a card of \
@@ -442,7 +450,6 @@ impl Settings {
             push.check()?;
         }
         check_tenants(&self.tenants)?;
-        self.check_security()?;
         let served = self.served(policy)?;
         let contracts = match (self.agent.contracts(), self.contracts) {
             (Some(_), Some(_)) => {
@@ -541,6 +548,8 @@ impl Settings {
             card_keys: self.card_keys,
             public_url,
             authenticator: self.authenticator,
+            anonymous: self.anonymous,
+            scopes: self.scopes,
             tenants: self.tenants,
             extended_card: self.extended_card,
             handler: Arc::new(Handler::new(
@@ -567,48 +576,6 @@ impl Settings {
 }
 
 impl Settings {
-    /// Checks that the cards say who may call as the server does it.
-    fn check_security(&self) -> Result<(), ConfigError> {
-        let mut cards = vec![&self.card];
-        if let ExtendedCard::Set(extended) = &self.extended_card {
-            extended.check()?;
-            cards.push(extended);
-        }
-        let is_open = self.extended_card_readers == ExtendedCardReaders::Anybody;
-        let Some(authenticator) = &self.authenticator else {
-            if !matches!(self.extended_card, ExtendedCard::Absent) && !is_open {
-                return Err(ConfigError::authentication(
-                    "an extended card is for callers that are known, and this server knows none: \
-                     call .authenticate(...), or let everybody read it with \
-                     .extended_card_readers(ExtendedCardReaders::Anybody)",
-                ));
-            }
-            return Ok(());
-        };
-        let declares = |card: &&&AgentCard| {
-            !card.security_schemes.is_empty() || !card.security_requirements.is_empty()
-        };
-        if let Some(card) = cards.iter().find(declares) {
-            return Err(ConfigError::authentication(format!(
-                "the card of {:?} has securitySchemes or securityRequirements, which come from \
-                 the authenticator; take them off the card",
-                card.name
-            )));
-        }
-        let security = authenticator.security();
-        let named = (security.requirements.iter()).flat_map(|needed| needed.schemes.keys());
-        for name in named {
-            if !security.schemes.contains_key(name) {
-                return Err(ConfigError::authentication(format!(
-                    "the authenticator requires the scheme {name:?}, which is not among those \
-                     that it declares: {:?}",
-                    security.schemes.keys().collect::<Vec<_>>()
-                )));
-            }
-        }
-        Ok(())
-    }
-
     /// As what the agent is served; says where the policy has no effect.
     fn served(&self, policy: UpstreamPartsPolicy) -> Result<Served, ConfigError> {
         let served = match (self.asking, self.agent.kind()) {

@@ -12,6 +12,7 @@ use llamon_core::a2a::{
 };
 
 use crate::auth::Security;
+use crate::auth::scopes::ScopeRules;
 use crate::config_error::ConfigError;
 use crate::handler::Streaming;
 
@@ -100,9 +101,12 @@ pub(crate) fn complete(card: &AgentCard, facts: &Facts<'_>) -> Result<AgentCard,
     card.capabilities.push_notifications = facts.sends_push;
     card.capabilities.extended_agent_card = facts.extended;
     if let Some(security) = &facts.security {
-        card.security_schemes.clone_from(&security.schemes);
-        card.security_requirements
-            .clone_from(&security.requirements);
+        let of_card = facts.scopes.of_card(security.clone());
+        card.security_schemes = of_card.schemes;
+        card.security_requirements = of_card.requirements;
+        for skill in &mut card.skills {
+            skill.security_requirements = facts.scopes.of_skill(&skill.id, security);
+        }
     }
     if card.supported_interfaces.is_empty() {
         let base_url = facts.base_url.ok_or_else(ConfigError::no_url)?;
@@ -171,6 +175,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) extended: bool,
     /// What the authenticator says; `None` leaves to the card what something in front checks.
     pub(crate) security: Option<Security>,
+    /// What callers need beside being known.
+    pub(crate) scopes: &'a ScopeRules,
 }
 
 /// The card for callers that are known.

@@ -8,6 +8,7 @@ use tokio::net::TcpListener;
 use crate::config_error::ConfigError;
 use crate::host::resolve;
 use crate::serve_error::ServeError;
+use crate::server::Server;
 
 /// Where a server speaks gRPC (section 10): with TLS where the server has it, else in plaintext.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,12 +82,13 @@ impl Grpc {
         )))
     }
 
-    /// Listens, where the port is its own.
-    pub(crate) async fn bind(&self) -> Result<Option<GrpcPort>, ServeError> {
+    /// Listens for the server, where the port is its own.
+    pub(crate) async fn bind(&self, server: &Server) -> Result<Option<GrpcPort>, ServeError> {
         let GrpcAt::Address(address) = &self.at else {
             return Ok(None);
         };
         let sockets = resolve(address).await?;
+        server.check_reach(address, &sockets)?;
         let bind = |error| ServeError::bind(address, error);
         let listener = TcpListener::bind(&*sockets).await.map_err(bind)?;
         let local = listener.local_addr().map_err(bind)?;

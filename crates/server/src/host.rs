@@ -147,6 +147,9 @@ impl AgentHost {
         #[cfg(not(feature = "tls"))]
         let scheme = "http";
         let sockets = resolve(address).await?;
+        for (_, server) in &self.agents {
+            server.check_reach(address, &sockets)?;
+        }
         let needs_address = self.agents.iter().any(|(_, server)| {
             server.public_url.is_none() && server.card.supported_interfaces.is_empty()
         });
@@ -182,7 +185,7 @@ impl AgentHost {
             let (grpc_target, grpc_port) = match &server.grpc {
                 None => (None, None),
                 Some(grpc) => {
-                    let port = grpc.bind().await?;
+                    let port = grpc.bind(&server).await?;
                     if port.is_none() {
                         speaks = Speaks::Http1AndHttp2;
                     }

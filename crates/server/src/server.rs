@@ -1,4 +1,5 @@
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,8 +8,10 @@ use llamon_client::signing::SigningKey;
 use llamon_core::a2a::AgentCard;
 
 use crate::auth::Authenticate;
+use crate::auth::scopes::ScopeRules;
 use crate::binding::gate::Gate;
 use crate::binding::{self, Service};
+use crate::builder::Anonymous;
 use crate::card::{self, CardDocument, CardFields, ExtendedCard, Facts};
 use crate::compat::Compat;
 use crate::config_error::ConfigError;
@@ -26,6 +29,8 @@ pub struct Server {
     pub(crate) card_keys: Vec<SigningKey>,
     pub(crate) public_url: Option<String>,
     pub(crate) authenticator: Option<Arc<dyn Authenticate>>,
+    pub(crate) anonymous: Anonymous,
+    pub(crate) scopes: ScopeRules,
     pub(crate) tenants: Vec<Arc<str>>,
     pub(crate) extended_card: ExtendedCard,
     pub(crate) handler: Arc<Handler>,
@@ -60,7 +65,8 @@ impl Server {
     ///
     /// # Errors
     /// When the address is none, cannot be bound, or cannot be reached by a client and the card
-    /// has no other.
+    /// has no other; when other machines can reach it and the server asks nobody who they are
+    /// ([`crate::ServerBuilder::allow_anonymous`]).
     pub async fn serve(self, address: impl AsRef<str>) -> Result<(), ServeError> {
         self.bind(address).await?.serve().await
     }
@@ -75,8 +81,10 @@ impl Server {
 
     /// The agent as a router, to be mounted in an axum app at its root or, with `nest_service`,
     /// under a path (with `nest`, axum does not route the path with a slash at its end). Hosts,
-    /// origins, bodies and versions are checked in it; connections are not limited by it, and a stop of
-    /// the app does not wait for its turns. gRPC is in it with `GrpcAt::SamePort`; the app's own accept
+    /// origins, bodies and versions are checked in it; connections are not limited by it, and a stop
+    /// of the app does not wait for its turns. Who can reach the app is not known here, so an agent
+    /// without an authenticator is served to everybody who can. gRPC is in it with
+    /// `GrpcAt::SamePort`; the app's own accept
     /// loop must then speak HTTP/2.
     ///
     /// # Errors
@@ -112,6 +120,28 @@ impl Server {
         Ok(router.fallback(binding::not_found))
     }
 
+    /// Checks that nobody on another machine can call an agent that asks nobody who they are,
+    /// unless it was told so.
+    pub(crate) fn check_reach(
+        &self,
+        address: &str,
+        sockets: &[SocketAddr],
+    ) -> Result<(), ConfigError> {
+        let is_near = |socket: &SocketAddr| socket.ip().to_canonical().is_loopback();
+        if self.authenticator.is_some()
+            || self.anonymous == Anonymous::Anywhere
+            || sockets.iter().all(is_near)
+        {
+            return Ok(());
+        }
+        Err(ConfigError::authentication(format!(
+            "other machines can reach {address:?}, and the agent {:?} asks nobody who they are: \
+             call .authenticate(...) on its builder, with auth::ApiKeys for example, or \
+             .allow_anonymous() if everybody may call it; or listen on 127.0.0.1",
+            self.card.name
+        )))
+    }
+
     /// The routes under `prefix`.
     pub(crate) fn routes(
         self,
@@ -137,6 +167,7 @@ impl Server {
             speaks_v03: self.speaks_v03,
             extended: !matches!(self.extended_card, ExtendedCard::Absent),
             security: self.authenticator.as_ref().map(|known| known.security()),
+            scopes: &self.scopes,
         };
         let mut card = card::complete(&self.card, &facts)?;
         card::sign(&mut card, &self.card_keys)?;
@@ -160,6 +191,7 @@ impl Server {
             gate: Gate {
                 extensions: extensions.map(Into::into).collect(),
                 authenticator: self.authenticator,
+                scopes: self.scopes,
                 tenants: self.tenants,
             },
             handler: self.handler,

@@ -10,6 +10,7 @@ mod demo;
 mod exit_codes;
 mod explain;
 mod flow;
+mod key;
 mod output;
 mod runs;
 mod send;

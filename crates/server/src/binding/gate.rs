@@ -8,6 +8,7 @@ use futures_util::FutureExt as _;
 use llamon_client::trace::TraceContext;
 use llamon_core::a2a::{A2aError, AgentExtension, ErrorCode, ProtocolVersion};
 
+use crate::auth::scopes::{Missing, ScopeRules, Wanted};
 use crate::auth::{Authenticate, Identity, RefusalKind, RequestHead};
 use crate::call::{ActiveExtensions, Call};
 use crate::scope::Scope;
@@ -15,6 +16,7 @@ use crate::scope::Scope;
 /// Who and what is let in.
 pub(crate) struct Gate {
     pub(crate) authenticator: Option<Arc<dyn Authenticate>>,
+    pub(crate) scopes: ScopeRules,
     /// The tenants that callers of no identity may name.
     pub(crate) tenants: Vec<Arc<str>>,
     pub(crate) extensions: Vec<Extension>,
@@ -42,7 +44,7 @@ pub(crate) struct Parameters {
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) error: A2aError,
-    /// The value of `WWW-Authenticate`, where the error is that nobody is known to ask.
+    /// The value of `WWW-Authenticate`, where nobody is known to ask or a scope is missing.
     pub(crate) challenge: Option<String>,
 }
 
@@ -145,25 +147,32 @@ impl Gate {
     ///
     /// # Errors
     /// InvalidParams where path and body disagree, and for callers of no identity where the tenant
-    /// is not served or must be named; PermissionDenied for a tenant that is not the caller's.
+    /// is not served or must be named; PermissionDenied for a tenant that is not the caller's and
+    /// for a scope that the caller does not have.
     pub(crate) fn enter(
         &self,
         caller: Caller,
         parameters: Parameters,
         in_path: Option<&str>,
         in_body: Option<&str>,
-    ) -> Result<Call, A2aError> {
+        wanted: Wanted<'_>,
+    ) -> Result<Call, Refused> {
         let named = match (in_path, in_body) {
             (Some(path), Some(body)) if path != body => {
                 return Err(A2aError::new(
                     ErrorCode::InvalidParams,
                     "tenant: is not the tenant in the path; send that one or none",
-                ));
+                )
+                .into());
             }
             (path, body) => path.or(body),
         };
         let scope = match caller.0 {
-            Some(identity) => scope_of(&identity, named)?,
+            Some(identity) => {
+                let scope = scope_of(&identity, named)?;
+                self.scopes.check(&identity, wanted)?;
+                scope
+            }
             None => self.anonymous_scope(named)?,
         };
         Ok(Call {
@@ -232,6 +241,15 @@ impl From<A2aError> for Refused {
     }
 }
 
+impl From<Missing> for Refused {
+    fn from(missing: Missing) -> Self {
+        match missing {
+            Missing::Scope { error, challenge } => Self { error, challenge },
+            Missing::Skill(error) => error.into(),
+        }
+    }
+}
+
 fn version_not_supported(asked: &str) -> A2aError {
     A2aError::new(
         ErrorCode::VersionNotSupported,
@@ -248,7 +266,8 @@ mod tests {
     use llamon_core::a2a::{AgentExtension, ErrorCode, ProtocolVersion};
 
     use super::{Caller, Gate, Parameters};
-    use crate::auth::Identity;
+    use crate::auth::scopes::ScopeRules;
+    use crate::auth::{Identity, Operation};
     use crate::call::ActiveExtensions;
     use crate::scope::Scope;
 
@@ -260,6 +279,7 @@ mod tests {
         };
         Gate {
             authenticator: None,
+            scopes: ScopeRules::default(),
             tenants: tenants.iter().map(|tenant| Arc::from(*tenant)).collect(),
             extensions: extensions.iter().map(extension).collect(),
         }
@@ -370,8 +390,11 @@ mod tests {
                 trace: None,
             };
             let shown = format!("{tenants:?} {caller:?} {path:?} {body:?}");
-            let entered = gate(tenants, &[]).enter(caller, parameters, path, body);
-            let scope = entered.map(|call| call.scope).map_err(|error| error.code());
+            let entered =
+                gate(tenants, &[]).enter(caller, parameters, path, body, Operation::GetTask.into());
+            let scope = entered
+                .map(|call| call.scope)
+                .map_err(|refused| refused.error.code());
             assert_eq!(scope, expected, "{shown}");
         }
     }

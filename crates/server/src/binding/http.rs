@@ -12,6 +12,7 @@ use super::Service;
 use super::gate::{Caller, Gate, Parameters, Refused};
 use super::rest::Failure;
 use crate::auth::RequestHead;
+use crate::auth::scopes::Wanted;
 use crate::call::Call;
 
 /// A request's head, from somebody who was asked who they are.
@@ -71,18 +72,22 @@ impl Head {
         gate: &Gate,
         parameters: Parameters,
         tenant: Option<&str>,
-    ) -> Result<Call, A2aError> {
+        wanted: Wanted<'_>,
+    ) -> Result<Call, Refused> {
         let in_path = self.names.tenant.as_deref();
-        gate.enter(self.caller, parameters, in_path, tenant)
+        gate.enter(self.caller, parameters, in_path, tenant, wanted)
     }
 }
 
-/// Who sent a request.
+/// Who sent a request. Where a translator in front has asked already, it is not asked again.
 pub(super) async fn authenticate(
     gate: &Gate,
     headers: &HeaderMap,
     extensions: &Extensions,
 ) -> Result<Caller, Refused> {
+    if let Some(caller) = extensions.get::<Caller>() {
+        return Ok(caller.clone());
+    }
     let head = RequestHead::new(headers, extensions);
     gate.authenticate(&head).await
 }
@@ -166,11 +171,13 @@ mod tests {
 
     use super::super::gate::Gate;
     use super::parameters;
+    use crate::auth::scopes::ScopeRules;
 
     #[test]
     fn the_version_is_the_headers_or_the_querys() {
         let gate = Gate {
             authenticator: None,
+            scopes: ScopeRules::default(),
             tenants: Vec::new(),
             extensions: Vec::new(),
         };

@@ -12,8 +12,11 @@ use llamon_core::a2a::{
 };
 use llamon_core::json::{ReadError, ReadErrorKind, Reader, Seen, check_syntax};
 
+use super::gate::Refused;
 use super::push::{PushCall, PushMethod};
 use super::{Service, body, http, sse};
+use crate::auth;
+use crate::auth::scopes::Wanted;
 use crate::call::Call;
 use crate::handler::Handler;
 use crate::push::push_not_supported;
@@ -27,11 +30,7 @@ pub(super) async fn call(
     let (head, body) = request.into_parts();
     let caller = match http::authenticate(&service.gate, &head.headers, &head.extensions).await {
         Ok(caller) => caller,
-        Err(refused) => {
-            let mut response = failure("null", &refused.error);
-            http::put_challenge(&mut response, refused.challenge.as_deref());
-            return response;
-        }
+        Err(refused) => return refusal("null", &refused),
     };
     let limits = service.handler.limits();
     let source = match body::read(body, limits.max_body_bytes).await {
@@ -46,16 +45,26 @@ pub(super) async fn call(
     };
     let entered = typed
         .and_then(|()| http::parameters(&service.gate, &head.headers, &head.uri))
+        .map_err(Refused::from)
         .and_then(|parameters| {
             let operation = request.operation?;
-            let tenant = operation.tenant();
-            let call = service.gate.enter(caller, parameters, None, tenant)?;
+            let (tenant, wanted) = (operation.tenant(), operation.wanted());
+            let call = service
+                .gate
+                .enter(caller, parameters, None, tenant, wanted)?;
             Ok((call, operation))
         });
     match entered {
         Ok((call, operation)) => run(&service, &call, &request.id, operation).await,
-        Err(error) => failure(&request.id, &error),
+        Err(refused) => refusal(&request.id, &refused),
     }
+}
+
+/// What somebody is answered with who is not let in.
+pub(super) fn refusal(id: &str, refused: &Refused) -> Response<Body> {
+    let mut response = failure(id, &refused.error);
+    http::put_challenge(&mut response, refused.challenge.as_deref());
+    response
 }
 
 async fn run(service: &Service, call: &Call, id: &str, operation: Operation) -> Response<Body> {
@@ -199,6 +208,22 @@ impl Operation {
             Self::ExtendedCard(request) => &request.tenant,
         };
         tenant.as_deref()
+    }
+
+    /// What the caller needs to be allowed.
+    fn wanted(&self) -> Wanted<'_> {
+        match self {
+            Self::Send(request) => Wanted::send(auth::Operation::SendMessage, &request.message),
+            Self::Stream(request) => {
+                Wanted::send(auth::Operation::SendStreamingMessage, &request.message)
+            }
+            Self::Get(_) => auth::Operation::GetTask.into(),
+            Self::List(_) => auth::Operation::ListTasks.into(),
+            Self::Cancel(_) => auth::Operation::CancelTask.into(),
+            Self::Subscribe(_) => auth::Operation::SubscribeToTask.into(),
+            Self::Push(call) => call.operation().into(),
+            Self::ExtendedCard(_) => auth::Operation::GetExtendedAgentCard.into(),
+        }
     }
 }
 

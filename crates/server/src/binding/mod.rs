@@ -89,7 +89,7 @@ pub(crate) fn router(prefix: &str, service: Arc<Service>) -> Router {
         .with_state(Arc::clone(&service));
     let router = with_extensions(router, Arc::clone(&service));
     if service.speaks_v03 {
-        let translator = v03::Translator::new(prefix, service.handler.limits());
+        let translator = v03::Translator::new(prefix, service);
         return v03::speak(router, translator);
     }
     router

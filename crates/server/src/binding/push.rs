@@ -5,6 +5,7 @@ use llamon_core::a2a::{
 };
 use llamon_core::json::{ReadError, Reader};
 
+use crate::auth::Operation;
 use crate::handler::Handler;
 use crate::scope::Scope;
 
@@ -56,6 +57,15 @@ impl PushCall {
             Self::List(request) => &request.tenant,
         };
         tenant.as_deref()
+    }
+
+    pub(super) fn operation(&self) -> Operation {
+        match self {
+            Self::Create(_) => Operation::CreateTaskPushNotificationConfig,
+            Self::Get(_) => Operation::GetTaskPushNotificationConfig,
+            Self::List(_) => Operation::ListTaskPushNotificationConfigs,
+            Self::Delete(_) => Operation::DeleteTaskPushNotificationConfig,
+        }
     }
 
     /// Calls it; the answer is JSON, without secrets.

@@ -18,6 +18,8 @@ use super::gate::{Parameters, Refused};
 use super::http::Head;
 use super::push::PushCall;
 use super::{Service, body, http, sse};
+use crate::auth::Operation;
+use crate::auth::scopes::Wanted;
 use crate::call::Call;
 use crate::compat::Said;
 use crate::push::push_not_supported;
@@ -64,7 +66,7 @@ impl axum::response::IntoResponse for Failure {
 
 /// `POST /message:send`
 pub(super) async fn send(State(service): State<Arc<Service>>, head: Head, body: Body) -> Reply {
-    let (call, request) = enter_send(&service, head, body).await?;
+    let (call, request) = enter_send(&service, head, body, Operation::SendMessage).await?;
     let view = view::of_send(&request);
     let result = service.handler.send(&call, request).await?;
     Ok(success(|out| view::write_send_result(&result, view, out)))
@@ -72,7 +74,7 @@ pub(super) async fn send(State(service): State<Arc<Service>>, head: Head, body: 
 
 /// `POST /message:stream`
 pub(super) async fn stream(State(service): State<Arc<Service>>, head: Head, body: Body) -> Reply {
-    let (call, request) = enter_send(&service, head, body).await?;
+    let (call, request) = enter_send(&service, head, body, Operation::SendStreamingMessage).await?;
     let view = view::of_send(&request);
     let feed = service.handler.stream(&call, request).await?;
     Ok(sse::response(feed, Frame(view)))
@@ -87,7 +89,12 @@ pub(super) async fn list(State(service): State<Arc<Service>>, head: Head) -> Rep
             .set(&name, &value)
             .map_err(|error| A2aError::of_params(&error))?;
     }
-    let call = head.enter(&service.gate, parameters, request.tenant.as_deref())?;
+    let call = head.enter(
+        &service.gate,
+        parameters,
+        request.tenant.as_deref(),
+        Operation::ListTasks.into(),
+    )?;
     let page = service.handler.list(&call.scope, &request).await?;
     Ok(success(|out| page.write(out, view::of_list(&request))))
 }
@@ -106,7 +113,12 @@ pub(super) async fn get_task(State(service): State<Arc<Service>>, head: Head) ->
         }),
         _ => {
             let request = task_request(head.names.task(), &head.uri)?;
-            let call = head.enter(&service.gate, parameters, request.tenant.as_deref())?;
+            let call = head.enter(
+                &service.gate,
+                parameters,
+                request.tenant.as_deref(),
+                Operation::GetTask.into(),
+            )?;
             let task = service.handler.get(&call.scope, &request).await?;
             Ok(success(|out| task.write(out, view::of_task(&request))))
         }
@@ -132,7 +144,12 @@ pub(super) async fn post_task(
         Some((id, "cancel")) => {
             let mut request = task_request(id, &head.uri)?;
             request.tenant = named.or(request.tenant);
-            let call = head.enter(&service.gate, parameters, request.tenant.as_deref())?;
+            let call = head.enter(
+                &service.gate,
+                parameters,
+                request.tenant.as_deref(),
+                Operation::CancelTask.into(),
+            )?;
             let task = service.handler.cancel(&call.scope, &request).await?;
             Ok(success(|out| task.write(out, view::of_task(&request))))
         }
@@ -149,7 +166,12 @@ async fn subscribe(
     parameters: Parameters,
     request: TaskRequest,
 ) -> Reply {
-    let call = head.enter(&service.gate, parameters, request.tenant.as_deref())?;
+    let call = head.enter(
+        &service.gate,
+        parameters,
+        request.tenant.as_deref(),
+        Operation::SubscribeToTask.into(),
+    )?;
     let feed = service.handler.subscribe(&call.scope, &request).await?;
     Ok(sse::response(feed, Frame(view::of_task(&request))))
 }
@@ -214,7 +236,8 @@ fn parameters_of_push(service: &Service, head: &Head) -> Result<Parameters, A2aE
 }
 
 async fn run_push(service: &Service, head: Head, parameters: Parameters, push: PushCall) -> Reply {
-    let call = head.enter(&service.gate, parameters, push.tenant())?;
+    let wanted = push.operation().into();
+    let call = head.enter(&service.gate, parameters, push.tenant(), wanted)?;
     let answer = push.run(&service.handler, &call.scope).await?;
     Ok(success(|out| out.push_str(&answer)))
 }
@@ -223,7 +246,12 @@ async fn run_push(service: &Service, head: Head, parameters: Parameters, push: P
 pub(super) async fn extended_card(State(service): State<Arc<Service>>, head: Head) -> Reply {
     let parameters = parameters(&service, &head)?;
     let tenant = tenant_in_query(&head.uri)?;
-    let call = head.enter(&service.gate, parameters, tenant.as_deref())?;
+    let call = head.enter(
+        &service.gate,
+        parameters,
+        tenant.as_deref(),
+        Operation::GetExtendedAgentCard.into(),
+    )?;
     let card = service.extended_card_json(&call)?;
     let mut response = success(|out| out.push_str(&card));
     // It is for this caller, who may keep it for a while (section 13.3).
@@ -294,7 +322,8 @@ async fn enter_send(
     service: &Service,
     head: Head,
     body: Body,
-) -> Result<(Call, SendMessageRequest), A2aError> {
+    operation: Operation,
+) -> Result<(Call, SendMessageRequest), Failure> {
     let limits = service.handler.limits();
     let source = body::read(body, limits.max_body_bytes).await?;
     body::check_media_type(&head.headers)?;
@@ -307,7 +336,9 @@ async fn enter_send(
         let error = check_syntax(&source).err().unwrap_or(error);
         A2aError::of_params(&error)
     })?;
-    let call = head.enter(&service.gate, parameters, request.tenant.as_deref())?;
+    let wanted = Wanted::send(operation, &request.message);
+    let tenant = request.tenant.as_deref();
+    let call = head.enter(&service.gate, parameters, tenant, wanted)?;
     Ok((call, request))
 }
 

@@ -8,6 +8,7 @@ mod delegation;
 mod for_graph;
 mod memory;
 mod output;
+mod skill;
 mod untrusted;
 
 use std::fmt;

@@ -19,6 +19,8 @@ use tokio::time::Instant;
 use tonic::Status;
 
 use super::{Service, http};
+use crate::auth::Operation;
+use crate::auth::scopes::Wanted;
 use crate::push::push_not_supported;
 use crate::view;
 use answer::{stream, unary};
@@ -75,7 +77,9 @@ async fn run(
     let gate = &service.gate;
     let caller = http::authenticate(gate, &head.headers, &head.extensions).await?;
     let parameters = http::parameters(gate, &head.headers, &head.uri)?;
-    let enter = |tenant: &Option<String>| gate.enter(caller, parameters, None, tenant.as_deref());
+    let enter = |tenant: &Option<String>, wanted: Wanted<'_>| {
+        gate.enter(caller, parameters, None, tenant.as_deref(), wanted)
+    };
     let handler = &service.handler;
     let limits = handler.limits();
     let max = limits.max_body_bytes;
@@ -84,7 +88,10 @@ async fn run(
             let request = from_wire::send_message_request(read(body, max).await?, limits);
             let request = params(request)?;
             let view = view::of_send(&request);
-            let call = enter(&request.tenant)?;
+            let call = enter(
+                &request.tenant,
+                Wanted::send(Operation::SendMessage, &request.message),
+            )?;
             let result = handler.send(&call, request).await?;
             let task = match &result {
                 SendResult::Task(task) => Some(&*task.id),
@@ -96,59 +103,72 @@ async fn run(
             let request = from_wire::send_message_request(read(body, max).await?, limits);
             let request = params(request)?;
             let view = view::of_send(&request);
-            let call = enter(&request.tenant)?;
+            let call = enter(
+                &request.tenant,
+                Wanted::send(Operation::SendStreamingMessage, &request.message),
+            )?;
             let feed = handler.stream(&call, request).await?;
             Ok(stream(feed, view, deadline))
         }
         Method::GetTask => {
             let request = params(from_wire::get_task_request(read(body, max).await?))?;
-            let call = enter(&request.tenant)?;
+            let call = enter(&request.tenant, Operation::GetTask.into())?;
             let task = handler.get(&call.scope, &request).await?;
             let answer = to_wire::task(&task, view::of_task(&request));
             unary(formed(answer, Some(&task.id))?)
         }
         Method::ListTasks => {
             let request = params(from_wire::list_tasks_request(read(body, max).await?))?;
-            let call = enter(&request.tenant)?;
+            let call = enter(&request.tenant, Operation::ListTasks.into())?;
             let page = handler.list(&call.scope, &request).await?;
             let answer = to_wire::list_tasks_response(&page, view::of_list(&request));
             unary(formed(answer, None)?)
         }
         Method::CancelTask => {
             let request = params(from_wire::cancel_task_request(read(body, max).await?))?;
-            let call = enter(&request.tenant)?;
+            let call = enter(&request.tenant, Operation::CancelTask.into())?;
             let task = handler.cancel(&call.scope, &request).await?;
             let answer = to_wire::task(&task, view::of_task(&request));
             unary(formed(answer, Some(&task.id))?)
         }
         Method::SubscribeToTask => {
             let request = params(from_wire::subscribe_to_task_request(read(body, max).await?))?;
-            let call = enter(&request.tenant)?;
+            let call = enter(&request.tenant, Operation::SubscribeToTask.into())?;
             let feed = handler.subscribe(&call.scope, &request).await?;
             Ok(stream(feed, view::of_task(&request), deadline))
         }
         Method::GetExtendedAgentCard => {
             let request = read::<wire::GetExtendedAgentCardRequest>(body, max).await?;
-            let call = enter(&Some(request.tenant).filter(|tenant| !tenant.is_empty()))?;
+            let tenant = Some(request.tenant).filter(|tenant| !tenant.is_empty());
+            let call = enter(&tenant, Operation::GetExtendedAgentCard.into())?;
             let card = to_wire::agent_card(service.extended_card(&call)?);
             unary(formed(card, None)?)
         }
         _ if !handler.sends_push() => Err(push_not_supported().into()),
         Method::CreateTaskPushNotificationConfig => {
             let request = params(from_wire::push_config(read(body, max).await?))?;
-            let call = enter(&request.tenant)?;
+            let call = enter(
+                &request.tenant,
+                Operation::CreateTaskPushNotificationConfig.into(),
+            )?;
             let created = handler.create_push(&call.scope, request).await?;
             unary(to_wire::push_config(&created, Secrets::Hidden))
         }
         Method::GetTaskPushNotificationConfig => {
             let request = params(from_wire::get_push_config_request(read(body, max).await?))?;
-            let call = enter(&request.tenant)?;
+            let call = enter(
+                &request.tenant,
+                Operation::GetTaskPushNotificationConfig.into(),
+            )?;
             let found = handler.get_push(&call.scope, request).await?;
             unary(to_wire::push_config(&found, Secrets::Hidden))
         }
         Method::ListTaskPushNotificationConfigs => {
             let request = params(from_wire::list_push_configs_request(read(body, max).await?))?;
-            let call = enter(&request.tenant)?;
+            let call = enter(
+                &request.tenant,
+                Operation::ListTaskPushNotificationConfigs.into(),
+            )?;
             let page = handler.list_push(&call.scope, &request).await?;
             unary(to_wire::list_push_configs_response(&page, Secrets::Hidden))
         }
@@ -156,7 +176,10 @@ async fn run(
             let request = params(from_wire::delete_push_config_request(
                 read(body, max).await?,
             ))?;
-            let call = enter(&request.tenant)?;
+            let call = enter(
+                &request.tenant,
+                Operation::DeleteTaskPushNotificationConfig.into(),
+            )?;
             handler.delete_push(&call.scope, &request).await?;
             unary(())
         }

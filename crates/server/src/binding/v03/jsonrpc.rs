@@ -78,6 +78,9 @@ pub(super) async fn call(
         return next.run(request).await;
     }
     let (mut parts, body) = request.into_parts();
+    if let Err(refused) = translator.authenticate(&mut parts).await {
+        return super::super::jsonrpc::refusal("null", &refused);
+    }
     let source = match body::read(body, translator.max_body_bytes).await {
         Ok(source) => source,
         Err(error) => return response(200, reply::JSON, failure("null", &error)),

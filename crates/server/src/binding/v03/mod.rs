@@ -13,8 +13,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware;
 use axum::routing::any;
-use llamon_core::Limits;
 use llamon_core::a2a::{EXTENSIONS_HEADER, VERSION_HEADER};
+
+use super::gate::Refused;
+use super::{Service, http};
 
 /// What translating needs to know of its agent.
 pub(super) struct Translator {
@@ -22,15 +24,27 @@ pub(super) struct Translator {
     prefix: String,
     max_body_bytes: usize,
     max_json_depth: u32,
+    service: Arc<Service>,
 }
 
 impl Translator {
-    pub(super) fn new(prefix: &str, limits: &Limits) -> Self {
+    pub(super) fn new(prefix: &str, service: Arc<Service>) -> Self {
+        let limits = service.handler.limits();
         Self {
             prefix: prefix.to_owned(),
             max_body_bytes: limits.max_body_bytes,
             max_json_depth: limits.max_json_depth,
+            service,
         }
+    }
+
+    /// Asks who sent a request, before its body is read, and leaves the answer for the binding
+    /// that serves it.
+    async fn authenticate(&self, parts: &mut Parts) -> Result<(), Refused> {
+        let gate = &self.service.gate;
+        let caller = http::authenticate(gate, &parts.headers, &parts.extensions).await?;
+        parts.extensions.insert(caller);
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Method, Request, Response, Uri};
+use axum::response::IntoResponse as _;
 use llamon_core::a2a::A2aError;
 use llamon_core::a2a::v03::{Form, MAX_DEPTH, Shape, downgrade, upgrade};
 use llamon_core::json::{Reader, check_syntax};
@@ -39,6 +40,10 @@ pub(super) async fn call(
     let Ok(target) = target.parse::<Uri>() else {
         return Ok(no_route(&parts.method, &path));
     };
+    if let Err(refused) = rest.translator.authenticate(&mut parts).await {
+        let response = Failure::from(refused).into_response();
+        return Ok(reply::translate(response, str::to_owned).await);
+    }
     parts.uri = target;
     upgrade_head(&mut parts);
     let body = match route.takes {
