@@ -84,6 +84,10 @@ deny *checks="bans licenses sources":
 sbom:
     itest/release/sbom.sh
 
+# the released command, built twice in two folders: the same bytes
+reproducible:
+    itest/release/reproducible.sh
+
 # break the egress, the gate, who calls and the state machine, and expect a test to fail for each change (hours)
 mutants *parts="state egress gate":
     itest/mutants.sh {{ parts }}
@@ -98,4 +102,4 @@ ci:
 
 # remove what the checks generated (scaffolded builds, Python environment, CI output)
 clean-generated:
-    rm -rf target/scaffold target/itest-python target/itest-js target/itest-rust-peer target/itest-proof target/itest-graph target/itest-deny target/sbom target/mutants target/ci
+    rm -rf target/scaffold target/itest-python target/itest-js target/itest-rust-peer target/itest-proof target/itest-graph target/itest-deny target/itest-release target/sbom target/mutants target/ci

@@ -5,6 +5,7 @@ mod args;
 mod attach;
 mod call;
 mod card;
+mod checkout;
 mod demo;
 mod document;
 mod error;

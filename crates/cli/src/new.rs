@@ -7,8 +7,9 @@ mod template;
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use crate::checkout;
 use crate::error::CliError;
 use crate::out::Out;
 use crate::text::{clean_line, shell_word};
@@ -44,7 +45,7 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "D")]
     dir: Option<PathBuf>,
 
-    /// Where the project takes llamon-agent from [default: the checkout of this llamon]
+    /// Where the project takes llamon-agent from [default: the checkout that this llamon was built from, for a released one its version]
     #[arg(long, value_name = "PATH|VERSION")]
     sdk: Option<String>,
 
@@ -61,7 +62,10 @@ pub(crate) fn run(args: &NewArgs) -> Result<(), CliError> {
     folder::check_vacant(&folder)?;
     let sdk = match &args.sdk {
         Some(asked) => Sdk::asked(asked)?,
-        None => Sdk::of_checkout(Path::new(env!("CARGO_MANIFEST_DIR")))?,
+        None => match checkout::cli_folder() {
+            Some(cli) => Sdk::of_checkout(cli)?,
+            None => Sdk::of_release(),
+        },
     };
     let default = args.template.description();
     let description = if !args.yes && io::stdin().is_terminal() {

@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use cargo_lock::Lockfile;
 
 use crate::attach;
+use crate::checkout;
 use crate::error::CliError;
 use crate::text::{clean_line, size};
 
@@ -12,7 +13,6 @@ const MAX_BYTES: usize = 4_000_000;
 
 /// This repository's lock file, for a command that outlived its checkout.
 const EMBEDDED: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock"));
-const CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
 
 /// The lock file that the chain works on.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Input {
     }
 
     fn own() -> Self {
-        let path = Path::new(CHECKOUT).canonicalize().ok();
+        let path = checkout::lock_file().and_then(|path| path.canonicalize().ok());
         let bytes = path.as_deref().and_then(|path| std::fs::read(path).ok());
         match (path, bytes) {
             (Some(path), Some(bytes)) if check(&path, &bytes).is_ok() => Self {

@@ -59,6 +59,11 @@ impl Sdk {
         Self::folder(&folder)
     }
 
+    /// The version of the command, which is that of the crate.
+    pub(crate) fn of_release() -> Self {
+        Self::Version(env!("CARGO_PKG_VERSION").to_owned())
+    }
+
     fn folder(folder: &Path) -> Result<Self, CliError> {
         match folder.to_str() {
             Some(folder) => Ok(Self::Folder(folder.to_owned())),
@@ -136,6 +141,13 @@ mod tests {
         let toml = format!("{{ path = {:?}, features = [\"sqlite\"] }}", agent());
         assert_eq!(sdk.to_toml(&["sqlite"]), toml);
         assert!(sdk.install_command().ends_with("/crates/cli"));
+    }
+
+    #[test]
+    fn a_released_command_takes_its_own_version() {
+        let version = env!("CARGO_PKG_VERSION");
+        assert_eq!(Sdk::of_release(), Sdk::Version(version.to_owned()));
+        assert_eq!(Sdk::asked(version).unwrap(), Sdk::of_release());
     }
 
     #[test]
