@@ -13,13 +13,16 @@ use llamon_agent::a2a::{PushConfig, SecurityScheme, TaskState};
 use llamon_agent::client::Client;
 use llamon_agent::client::push::SigningSecret;
 use llamon_agent::client::signing::SigningKey;
-use llamon_agent::core::Json;
+use llamon_agent::core::{Json, Payload};
 use llamon_agent::server::auth::{Authenticate, Checked, Identity, Refusal, RequestHead, Security};
 use llamon_agent::server::backend::sqlite::SqliteStore;
 use llamon_agent::server::{
     AgentError, Answer, GrpcAt, PushNotifications, ServerBuilder, Turn, create_server,
 };
 use llamon_agent::testing::TestServer;
+use llamon_flow::Plan;
+use llamon_flow::run::{Runner, RunnerSettings, Stand};
+use llamon_flow::store::{RunState, RunStore};
 use llamon_itest::agents::{Running, card, start, until};
 use llamon_itest::call::{Caller, Transcript};
 use llamon_itest::receiver::{self, Receiver};
@@ -225,6 +228,21 @@ fn calls(receivers: &[&str], task: &str) -> Vec<(&'static str, String)> {
     calls
 }
 
+/// A plan whose agent wants what this program has to show; its run is stored beside the tasks.
+async fn run_of_a_plan(folder: &Path, agent: &str) {
+    let plan = format!("steps:\n  s: {{agent: '{agent}', from: [input]}}\noutputs: [s]\n");
+    let plan = Plan::from_yaml(&plan).expect("a plan");
+    let store = RunStore::open(folder.join("runs.db")).expect("a store");
+    let client = Client::builder().bearer(OUTGOING);
+    let runner = Runner::with_settings(store, RunnerSettings::default().client(client));
+    let input = Payload::new().with_text(CONTENT);
+    let (_, stand) = runner.run(&plan, input).await.expect("a run");
+    let Stand::Ended { state, .. } = stand else {
+        panic!("nothing is asked: {stand:?}");
+    };
+    assert_eq!(state, RunState::Completed);
+}
+
 /// What a caller reads of an error or a panic leads the operator to its text.
 fn every_failure_is_explained_in_the_log(answers: &str, log: &str) {
     let ids: BTreeSet<&str> = answers
@@ -344,6 +362,7 @@ async fn no_secret_is_found_anywhere_but_in_its_own_column() {
             answers.push_str(&text);
         }
     }
+    run_of_a_plan(folder.path(), called.url()).await;
     // All that is to be delivered was, or was given up.
     until(|| async { (log.text().matches("is given up").count() >= 2).then_some(()) }).await;
     assert!(good.got().len() > 2, "notifications came");

@@ -1,9 +1,11 @@
 //! Every operation in every binding, by everybody, on what is there and on what is not.
 
+use llamon_agent::server::backend::sqlite::SqliteStore;
+use llamon_agent::testing::TestServer;
 use llamon_itest::call::{BINDINGS, Caller};
 use llamon_itest::say::Say;
 
-use crate::support::{MISSING, begin, caller, server};
+use crate::support::{MISSING, begin, caller, server, server_with};
 
 const OPERATIONS: [&str; 11] = [
     "SendMessage",
@@ -83,10 +85,20 @@ async fn seen(owner: &Caller, task: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn everybody_gets_what_is_theirs_and_everything_else_looks_missing() {
-    let server = server().await;
+    matrix(&server().await).await;
+}
+
+#[tokio::test]
+async fn and_so_it_is_with_tasks_in_a_file() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let store = SqliteStore::open(folder.path().join("tasks.db")).expect("a store");
+    matrix(&server_with(store.backend("agent")).await).await;
+}
+
+async fn matrix(server: &TestServer) {
     let mut cells = 0;
     for binding in BINDINGS {
-        let owner = caller(&server, binding, Some(OWNER));
+        let owner = caller(server, binding, Some(OWNER));
         for operation in OPERATIONS {
             let (task, context) = begin(&owner).await;
             let receiver = config(&task);
@@ -109,7 +121,7 @@ async fn everybody_gets_what_is_theirs_and_everything_else_looks_missing() {
             );
             for who in OTHERS {
                 let what = format!("{binding:?} {operation} {who:?}");
-                let caller = caller(&server, binding, who);
+                let caller = caller(server, binding, who);
                 let foreign = caller.transcript(operation, &there).await;
                 let absent = caller.transcript(operation, &missing).await;
                 assert_eq!(foreign, absent, "{what}");

@@ -1,8 +1,12 @@
 //! A server that knows its callers.
 
+use std::sync::Arc;
+
 use llamon_agent::a2a::SecurityScheme;
+use llamon_agent::core::Limits;
 use llamon_agent::core::a2a::ProtocolVersion;
 use llamon_agent::server::auth::{Authenticate, Checked, Identity, Refusal, RequestHead, Security};
+use llamon_agent::server::backend::{Backend, MemoryBackend};
 use llamon_agent::server::{GrpcAt, PushNotifications, Turn, create_server};
 use llamon_agent::testing::TestServer;
 use llamon_itest::agents::{End, Running, Script, card, scripted, start};
@@ -33,10 +37,16 @@ impl Authenticate for Names {
     }
 }
 
-/// A server with everything that is optional.
+/// A server with everything that is optional, whose tasks are in memory.
 pub(crate) async fn server() -> TestServer {
+    server_with(Arc::new(MemoryBackend::new(Limits::default()))).await
+}
+
+/// The same with tasks somewhere else.
+pub(crate) async fn server_with(backend: Arc<dyn Backend>) -> TestServer {
     let builder = create_server(card("agent"), asking_agent())
         .push_notifications(PushNotifications::new())
+        .backend(backend)
         .authenticate(Names)
         .extended_card(card("agent, extended"))
         .also_speak(ProtocolVersion::V0_3)
