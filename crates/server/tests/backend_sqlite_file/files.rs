@@ -52,6 +52,39 @@ async fn a_file_of_the_first_version_is_brought_to_this_one() {
     assert!(backend.get(&Scope::anonymous(), "a").await.is_ok());
 }
 
+#[tokio::test]
+async fn what_a_receiver_was_given_in_confidence_goes_with_it() {
+    const SECRET: &str = "canary-of-a-receiver";
+    let has_it = |folder: &Folder| {
+        let bytes = std::fs::read(folder.path()).unwrap();
+        bytes
+            .windows(SECRET.len())
+            .any(|at| at == SECRET.as_bytes())
+    };
+    for deleted in [false, true] {
+        let folder = Folder::new();
+        let store = folder.open();
+        let backend = store.backend("agent");
+        create(&backend, new_task("a", None)).await;
+        for number in 0..50 {
+            let mut config = PushConfig::new("https://receiver.example/");
+            config.id = Some(format!("c{}", number % 5).into());
+            config.token = Some(SECRET.into());
+            let put = backend.put_push(&SCOPE, "a", Arc::new(config));
+            put.await.unwrap();
+        }
+        if deleted {
+            for number in 0..5 {
+                let id = format!("c{number}");
+                backend.delete_push(&SCOPE, "a", &id).await.unwrap();
+            }
+        }
+        // The log beside the file goes into it with the last one who has it open.
+        drop((backend, store));
+        assert_eq!(has_it(&folder), !deleted);
+    }
+}
+
 #[test]
 fn a_database_of_another_program_is_refused_and_left_alone() {
     let folder = Folder::new();

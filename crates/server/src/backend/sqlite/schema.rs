@@ -171,11 +171,14 @@ fn prepare(connection: &Connection, cache_kib: i32) -> rusqlite::Result<()> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     // A statement's plan never depends on its values; else some are planned anew for each use.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    // What is deleted, such as a receiver's token, is overwritten in the pages that are written
+    // anyway.
     connection.execute_batch(&format!(
         "PRAGMA cache_size = -{cache_kib};
          PRAGMA journal_size_limit = {MAX_WAL_BYTES};
          PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES};
-         PRAGMA temp_store = MEMORY;"
+         PRAGMA temp_store = MEMORY;
+         PRAGMA secure_delete = FAST;"
     ))
 }
 
