@@ -40,6 +40,7 @@ pub(crate) mod scopes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::{Extensions, HeaderMap};
@@ -48,10 +49,12 @@ use llamon_core::a2a::{SecurityRequirement, SecurityScheme};
 
 use crate::config_error::ConfigError;
 
+use crate::peer::{Peer, counted};
 pub use any_of::AnyOf;
 pub use api_key::{ApiKey, KeyHash};
 pub use api_keys::ApiKeys;
 pub use jwt::{JwtAlgorithm, JwtBearer, JwtBuilder};
+
 #[cfg(feature = "tls")]
 pub use mutual_tls::MutualTls;
 pub use oidc::Oidc;
@@ -134,10 +137,6 @@ impl Security {
 pub struct RequestHead<'a> {
     headers: &'a HeaderMap,
     /// What the connection tells.
-    #[cfg_attr(
-        not(feature = "tls"),
-        expect(dead_code, reason = "without TLS it tells nothing")
-    )]
     extensions: &'a Extensions,
 }
 
@@ -153,8 +152,14 @@ impl<'a> RequestHead<'a> {
     /// it has shown none, and where the connection is not the server's own (`into_router()`).
     #[cfg(feature = "tls")]
     pub fn client_certificate(&self) -> Option<&'a crate::tls::ClientCertificate> {
-        let peer = self.extensions.get::<Arc<crate::peer::Peer>>();
+        let peer = self.extensions.get::<Arc<Peer>>();
         peer.and_then(|peer| peer.certificate.as_ref())
+    }
+
+    /// Where it came from, as limits count it; `None` where the connection is not the server's own.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        let peer = self.extensions.get::<Arc<Peer>>();
+        peer.map(|peer| counted(peer.remote.ip()))
     }
 
     /// A header's value, whatever the case of its name. `None` also where it is given more than

@@ -33,6 +33,7 @@ use crate::hitl::Asking;
 use crate::listen::ConnectionLimits;
 use crate::page_token::PageTokens;
 use crate::push::{PushEngine, PushNotifications};
+use crate::rate::RateLimit;
 use crate::server::Server;
 use crate::shared::{Producer, Served, Shared};
 pub(crate) use callers::Anonymous;
@@ -108,6 +109,7 @@ pub fn create_server<M, A: IntoAgent<M>>(card: AgentCard, agent: A) -> ServerBui
         clock: Clock::system(),
         front: FrontOptions::default(),
         connection_limits: None,
+        rate_limit: None,
         #[cfg(feature = "tls")]
         tls: None,
     };
@@ -165,6 +167,7 @@ struct Settings {
     clock: Clock,
     front: FrontOptions,
     connection_limits: Option<ConnectionLimits>,
+    rate_limit: Option<RateLimit>,
     #[cfg(feature = "tls")]
     tls: Option<crate::tls::Tls>,
 }
@@ -446,6 +449,9 @@ impl Settings {
         if let Some(limits) = &self.connection_limits {
             limits.check()?;
         }
+        if let Some(limit) = &self.rate_limit {
+            limit.check()?;
+        }
         if let Some(push) = &self.push {
             push.check()?;
         }
@@ -567,6 +573,7 @@ impl Settings {
             card_fields: self.card_fields,
             front: self.front,
             connection_limits: self.connection_limits,
+            rate_limit: self.rate_limit,
             #[cfg(feature = "tls")]
             tls: self.tls,
             #[cfg(feature = "grpc")]

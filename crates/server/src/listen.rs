@@ -98,7 +98,7 @@ pub(crate) async fn serve(
                     speaks: arrival.speaks,
                     limits: Arc::clone(&limits),
                     place,
-                    peer: Peer::at(local),
+                    peer: Peer::new(arrival.remote, local),
                     #[cfg(feature = "tls")]
                     tls: tls.clone(),
                     watcher: graceful.watcher(),

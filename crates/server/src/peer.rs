@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 /// through somebody else's accept loop has none.
 #[derive(Debug)]
 pub(crate) struct Peer {
+    /// Where the request came from; a proxy's address behind a proxy.
+    pub(crate) remote: SocketAddr,
     /// The address of this machine that it came to.
     pub(crate) local: SocketAddr,
     /// What the client has shown, where it has been checked.
@@ -14,8 +16,9 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn at(local: SocketAddr) -> Self {
+    pub(crate) fn new(remote: SocketAddr, local: SocketAddr) -> Self {
         Self {
+            remote,
             local,
             #[cfg(feature = "tls")]
             certificate: None,

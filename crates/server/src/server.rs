@@ -21,6 +21,7 @@ use crate::grpc::{Grpc, GrpcAt};
 use crate::handler::Handler;
 use crate::host::{AgentHost, BoundHost};
 use crate::listen::ConnectionLimits;
+use crate::rate::{RateLimit, Rates};
 use crate::serve_error::ServeError;
 
 /// An agent that can be served; made by [`crate::create_server`].
@@ -41,6 +42,7 @@ pub struct Server {
     pub(crate) card_fields: CardFields,
     pub(crate) front: FrontOptions,
     pub(crate) connection_limits: Option<ConnectionLimits>,
+    pub(crate) rate_limit: Option<RateLimit>,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<crate::tls::Tls>,
     #[cfg(feature = "grpc")]
@@ -192,6 +194,7 @@ impl Server {
                 extensions: extensions.map(Into::into).collect(),
                 authenticator: self.authenticator,
                 scopes: self.scopes,
+                rates: self.rate_limit.map(Rates::new),
                 tenants: self.tenants,
             },
             handler: self.handler,

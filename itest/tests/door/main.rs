@@ -4,5 +4,6 @@ mod connections;
 mod hosts;
 mod mutual;
 mod origins;
+mod rates;
 mod support;
 mod tls;

@@ -44,10 +44,12 @@ pub enum ErrorCode {
     Unauthenticated,
     /// The caller is known and may not do this.
     PermissionDenied,
+    /// The caller makes more requests than it may; the same request can succeed later.
+    TooManyRequests,
 }
 
 impl ErrorCode {
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 20] = [
         Self::TaskNotFound,
         Self::TaskNotCancelable,
         Self::PushNotificationNotSupported,
@@ -67,10 +69,11 @@ impl ErrorCode {
         Self::PayloadTooLarge,
         Self::Unauthenticated,
         Self::PermissionDenied,
+        Self::TooManyRequests,
     ];
 
     /// Code in JSON-RPC. Codes that the specification does not have (`MethodNotAllowed`,
-    /// `Unavailable`, `PayloadTooLarge`) share that of the nearest one and are told apart by
+    /// `Unavailable`, `TooManyRequests`, `PayloadTooLarge`) share that of the nearest one and are told apart by
     /// their reason. `Unauthenticated` and `PermissionDenied`, for which it leaves the choice,
     /// share the one server error that A2A has not taken.
     pub fn jsonrpc(self) -> i32 {
@@ -88,7 +91,7 @@ impl ErrorCode {
             Self::InvalidRequest | Self::PayloadTooLarge => -32600,
             Self::MethodNotFound | Self::MethodNotAllowed => -32601,
             Self::InvalidParams => -32602,
-            Self::Internal | Self::Unavailable => -32603,
+            Self::Internal | Self::Unavailable | Self::TooManyRequests => -32603,
             Self::Unauthenticated | Self::PermissionDenied => -32000,
         }
     }
@@ -102,6 +105,7 @@ impl ErrorCode {
             Self::MethodNotAllowed => 405,
             Self::InvalidAgentResponse | Self::Internal => 500,
             Self::Unavailable => 503,
+            Self::TooManyRequests => 429,
             Self::PayloadTooLarge => 413,
             _ => 400,
         }
@@ -120,7 +124,7 @@ impl ErrorCode {
             Self::InvalidAgentResponse | Self::Internal => "INTERNAL",
             Self::MethodNotAllowed => "UNIMPLEMENTED",
             Self::Unavailable => "UNAVAILABLE",
-            Self::PayloadTooLarge => "RESOURCE_EXHAUSTED",
+            Self::PayloadTooLarge | Self::TooManyRequests => "RESOURCE_EXHAUSTED",
             Self::Unauthenticated => "UNAUTHENTICATED",
             Self::PermissionDenied => "PERMISSION_DENIED",
             Self::ContentTypeNotSupported
@@ -152,6 +156,7 @@ impl ErrorCode {
             Self::PayloadTooLarge => "PAYLOAD_TOO_LARGE",
             Self::Unauthenticated => "UNAUTHENTICATED",
             Self::PermissionDenied => "PERMISSION_DENIED",
+            Self::TooManyRequests => "TOO_MANY_REQUESTS",
         }
     }
 
@@ -216,7 +221,10 @@ impl A2aError {
 
     /// Whether a later attempt of the same request can succeed.
     pub fn is_temporary(&self) -> bool {
-        self.code == ErrorCode::Unavailable
+        matches!(
+            self.code,
+            ErrorCode::Unavailable | ErrorCode::TooManyRequests
+        )
     }
 
     /// The error of an operation's parameters that could not be read.

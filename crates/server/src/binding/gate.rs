@@ -1,8 +1,10 @@
 //! What every binding checks of a request before it calls the handler, and the only way to a
 //! [`Call`]. It takes plain texts, so that HTTP headers and gRPC metadata are the same to it.
 
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use llamon_client::trace::TraceContext;
@@ -11,12 +13,15 @@ use llamon_core::a2a::{A2aError, AgentExtension, ErrorCode, ProtocolVersion};
 use crate::auth::scopes::{Missing, ScopeRules, Wanted};
 use crate::auth::{Authenticate, Identity, RefusalKind, RequestHead};
 use crate::call::{ActiveExtensions, Call};
+use crate::rate::Rates;
 use crate::scope::Scope;
 
 /// Who and what is let in.
 pub(crate) struct Gate {
     pub(crate) authenticator: Option<Arc<dyn Authenticate>>,
     pub(crate) scopes: ScopeRules,
+    /// How many requests a caller may make.
+    pub(crate) rates: Option<Rates>,
     /// The tenants that callers of no identity may name.
     pub(crate) tenants: Vec<Arc<str>>,
     pub(crate) extensions: Vec<Extension>,
@@ -46,6 +51,16 @@ pub(crate) struct Refused {
     pub(crate) error: A2aError,
     /// The value of `WWW-Authenticate`, where nobody is known to ask or a scope is missing.
     pub(crate) challenge: Option<String>,
+    /// Seconds after which the same request can succeed, where that is known.
+    pub(crate) retry_after: Option<u64>,
+}
+
+/// Whose requests are counted together.
+#[derive(Hash)]
+enum Counted<'a> {
+    Identity(Option<&'a str>, &'a str),
+    /// Of somebody who is not known, or could not prove to be.
+    Address(Option<IpAddr>),
 }
 
 impl Gate {
@@ -54,12 +69,31 @@ impl Gate {
         !self.tenants.is_empty() || self.authenticator.is_some()
     }
 
-    /// Asks the authenticator who sent the request; to be called first of all, before the body is
-    /// read.
+    /// Asks the authenticator who sent the request, and counts it; to be called first of all,
+    /// before the body is read.
     ///
     /// # Errors
-    /// Unauthenticated, PermissionDenied or Unavailable, as the authenticator says.
+    /// Unauthenticated, PermissionDenied or Unavailable, as the authenticator says;
+    /// TooManyRequests.
     pub(crate) async fn authenticate(&self, head: &RequestHead<'_>) -> Result<Caller, Refused> {
+        let caller = self.identify(head).await;
+        let Some(rates) = &self.rates else {
+            return caller;
+        };
+        let counted = match &caller {
+            Ok(Caller(Some(identity))) => {
+                let tenant = identity.tenant().map(|tenant| &**tenant);
+                Counted::Identity(tenant, identity.principal())
+            }
+            Ok(Caller(None)) | Err(_) => Counted::Address(head.address()),
+        };
+        match rates.take(counted) {
+            Ok(()) => caller,
+            Err(wait) => Err(too_many(wait)),
+        }
+    }
+
+    async fn identify(&self, head: &RequestHead<'_>) -> Result<Caller, Refused> {
         let Some(authenticator) = &self.authenticator else {
             return Ok(Caller(None));
         };
@@ -73,6 +107,7 @@ impl Gate {
                 return Err(Refused {
                     error: A2aError::internal(),
                     challenge: None,
+                    retry_after: None,
                 });
             }
         };
@@ -86,6 +121,7 @@ impl Gate {
         Err(Refused {
             error: A2aError::new(code, refusal.message),
             challenge,
+            retry_after: None,
         })
     }
 
@@ -237,6 +273,7 @@ impl From<A2aError> for Refused {
         Self {
             error,
             challenge: None,
+            retry_after: None,
         }
     }
 }
@@ -244,9 +281,26 @@ impl From<A2aError> for Refused {
 impl From<Missing> for Refused {
     fn from(missing: Missing) -> Self {
         match missing {
-            Missing::Scope { error, challenge } => Self { error, challenge },
+            Missing::Scope { error, challenge } => Self {
+                error,
+                challenge,
+                retry_after: None,
+            },
             Missing::Skill(error) => error.into(),
         }
+    }
+}
+
+/// The caller has used up its requests, and has another one after this time.
+fn too_many(wait: Duration) -> Refused {
+    // A moment more than a second is two.
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    let message =
+        format!("there are more requests than this caller may make; try again in {seconds} s");
+    Refused {
+        error: A2aError::new(ErrorCode::TooManyRequests, message),
+        challenge: None,
+        retry_after: Some(seconds),
     }
 }
 
@@ -280,6 +334,7 @@ mod tests {
         Gate {
             authenticator: None,
             scopes: ScopeRules::default(),
+            rates: None,
             tenants: tenants.iter().map(|tenant| Arc::from(*tenant)).collect(),
             extensions: extensions.iter().map(extension).collect(),
         }

@@ -148,6 +148,14 @@ pub(super) fn put_challenge<B>(response: &mut Response<B>, challenge: Option<&st
     }
 }
 
+/// Adds when to come again, where a refusal knows it.
+pub(super) fn put_retry_after<B>(response: &mut Response<B>, seconds: Option<u64>) {
+    if let Some(seconds) = seconds {
+        let value = HeaderValue::from(seconds);
+        response.headers_mut().insert(header::RETRY_AFTER, value);
+    }
+}
+
 /// Whether a request asks for A2A 0.3, which one that names no version does.
 pub(super) fn is_v03(headers: &HeaderMap, uri: &Uri) -> bool {
     let version = headers.get(VERSION_HEADER).map(HeaderValue::as_bytes);
@@ -178,6 +186,7 @@ mod tests {
         let gate = Gate {
             authenticator: None,
             scopes: ScopeRules::default(),
+            rates: None,
             tenants: Vec::new(),
             extensions: Vec::new(),
         };

@@ -64,6 +64,7 @@ pub(super) async fn call(
 pub(super) fn refusal(id: &str, refused: &Refused) -> Response<Body> {
     let mut response = failure(id, &refused.error);
     http::put_challenge(&mut response, refused.challenge.as_deref());
+    http::put_retry_after(&mut response, refused.retry_after);
     response
 }
 
@@ -150,7 +151,9 @@ fn failure(id: &str, error: &A2aError) -> Response<Body> {
     push_error(&mut out, id, error);
     // Whoever is not let in is told so in HTTP, too, where challenges belong (section 3.3.2).
     let status = match error.code() {
-        code @ (ErrorCode::Unauthenticated | ErrorCode::PermissionDenied) => code.http(),
+        code @ (ErrorCode::Unauthenticated
+        | ErrorCode::PermissionDenied
+        | ErrorCode::TooManyRequests) => code.http(),
         _ => 200,
     };
     super::response(status, "application/json", out)

@@ -34,6 +34,8 @@ pub(super) struct Failure {
     allow: Option<&'static str>,
     /// How the caller can say who it is.
     challenge: Option<String>,
+    /// When the same request can succeed, in seconds.
+    retry_after: Option<u64>,
 }
 
 impl From<A2aError> for Failure {
@@ -48,6 +50,7 @@ impl From<Refused> for Failure {
             error: refused.error,
             allow: None,
             challenge: refused.challenge,
+            retry_after: refused.retry_after,
         }
     }
 }
@@ -60,6 +63,7 @@ impl axum::response::IntoResponse for Failure {
             response.headers_mut().insert(header::ALLOW, allow);
         }
         http::put_challenge(&mut response, self.challenge.as_deref());
+        http::put_retry_after(&mut response, self.retry_after);
         response
     }
 }

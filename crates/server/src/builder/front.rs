@@ -1,6 +1,7 @@
 use super::ServerBuilder;
 use crate::front::HostRule;
 use crate::listen::ConnectionLimits;
+use crate::rate::RateLimit;
 
 impl<M> ServerBuilder<M> {
     /// More hosts that requests are taken for: names or addresses, with a port if only that one
@@ -35,6 +36,13 @@ impl<M> ServerBuilder<M> {
     /// agents share a port, this is set on the [`crate::AgentHost`].
     pub fn connection_limits(mut self, limits: ConnectionLimits) -> Self {
         self.settings.connection_limits = Some(limits);
+        self
+    }
+
+    /// How many requests a caller may make; what is over it gets 429 (gRPC RESOURCE_EXHAUSTED) and
+    /// `Retry-After`. The agent card and the health routes are not counted. Default: no limit.
+    pub fn rate_limit(mut self, limit: RateLimit) -> Self {
+        self.settings.rate_limit = Some(limit);
         self
     }
 

@@ -301,7 +301,7 @@ mod tests {
                 speaks,
                 place: places.take(remote.ip()).unwrap(),
                 limits: Arc::new(limits),
-                peer: Peer::at(local),
+                peer: Peer::new(remote, local),
                 #[cfg(feature = "tls")]
                 tls: None,
                 watcher: graceful.watcher(),

@@ -69,6 +69,9 @@ impl From<Refused> for Failure {
         if let Some(challenge) = refused.challenge.and_then(|text| text.parse().ok()) {
             status.metadata_mut().insert("www-authenticate", challenge);
         }
+        if let Some(seconds) = refused.retry_after {
+            status.metadata_mut().insert("retry-after", seconds.into());
+        }
         Self::Transport(status)
     }
 }
