@@ -8,8 +8,11 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// How long an attacker waits before it comes again.
+/// How long an attacker waits before it comes again, at least.
 const AGAIN: Duration = Duration::from_secs(1);
+/// How many connections of many the attack opens anew in a second: they are to be idle, and a flood
+/// of new ones only shows how much processor the attacker has on the same machine.
+const ANEW: usize = 500;
 /// How long an attack may take to be under way.
 const STARTING: Duration = Duration::from_secs(30);
 
@@ -111,7 +114,7 @@ pub(crate) async fn run(attack: Attack, server: SocketAddr, connections: usize) 
                     }
                 })
                 .await;
-                tokio::time::sleep(AGAIN.min(attack.pause())).await;
+                tokio::time::sleep(attack.pause(attackers)).await;
             }
         });
     }
@@ -127,13 +130,13 @@ pub(crate) async fn run(attack: Attack, server: SocketAddr, connections: usize) 
 }
 
 impl Attack {
-    fn pause(self) -> Duration {
+    fn pause(self, attackers: usize) -> Duration {
         match self {
             Self::HeadBomb | Self::Ambiguous | Self::RapidReset | Self::Continuation => {
                 Duration::from_millis(5)
             }
             Self::JsonBomb | Self::Base64Bomb | Self::Compressed => Duration::from_millis(20),
-            _ => AGAIN,
+            _ => AGAIN.max(Duration::from_millis((attackers * 1_000 / ANEW) as u64)),
         }
     }
 }
