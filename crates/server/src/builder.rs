@@ -110,6 +110,7 @@ pub fn create_server<M, A: IntoAgent<M>>(card: AgentCard, agent: A) -> ServerBui
         front: FrontOptions::default(),
         connection_limits: None,
         rate_limit: None,
+        turns_per_caller: None,
         #[cfg(feature = "tls")]
         tls: None,
     };
@@ -168,6 +169,7 @@ struct Settings {
     front: FrontOptions,
     connection_limits: Option<ConnectionLimits>,
     rate_limit: Option<RateLimit>,
+    turns_per_caller: Option<usize>,
     #[cfg(feature = "tls")]
     tls: Option<crate::tls::Tls>,
 }
@@ -548,6 +550,7 @@ impl Settings {
             self.execution,
             self.cancel_grace,
             self.upkeep_interval,
+            self.turns_per_caller,
         ));
         Ok(Server {
             card: self.card,

@@ -7,3 +7,4 @@ mod origins;
 mod rates;
 mod support;
 mod tls;
+mod turns;

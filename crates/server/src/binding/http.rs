@@ -148,6 +148,9 @@ pub(super) fn put_challenge<B>(response: &mut Response<B>, challenge: Option<&st
     }
 }
 
+/// When to come again where nobody knows, in seconds.
+pub(super) const SOON: u64 = 1;
+
 /// Adds when to come again, where a refusal knows it.
 pub(super) fn put_retry_after<B>(response: &mut Response<B>, seconds: Option<u64>) {
     if let Some(seconds) = seconds {

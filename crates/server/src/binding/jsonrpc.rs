@@ -156,7 +156,11 @@ fn failure(id: &str, error: &A2aError) -> Response<Body> {
         | ErrorCode::TooManyRequests) => code.http(),
         _ => 200,
     };
-    super::response(status, "application/json", out)
+    let mut response = super::response(status, "application/json", out);
+    if error.code() == ErrorCode::TooManyRequests {
+        http::put_retry_after(&mut response, Some(http::SOON));
+    }
+    response
 }
 
 fn push_result(out: &mut String, id: &str, write: impl FnOnce(&mut String)) {

@@ -312,9 +312,7 @@ fn failure(error: &A2aError) -> Response<Body> {
     let mut response = super::response(error.code().http(), MEDIA_TYPE, out);
     response.extensions_mut().insert(Said(error.clone()));
     if error.is_temporary() {
-        response
-            .headers_mut()
-            .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        http::put_retry_after(&mut response, Some(http::SOON));
     }
     response
 }

@@ -1,3 +1,5 @@
+use std::num::NonZeroUsize;
+
 use super::ServerBuilder;
 use crate::front::HostRule;
 use crate::listen::ConnectionLimits;
@@ -43,6 +45,15 @@ impl<M> ServerBuilder<M> {
     /// `Retry-After`. The agent card and the health routes are not counted. Default: no limit.
     pub fn rate_limit(mut self, limit: RateLimit) -> Self {
         self.settings.rate_limit = Some(limit);
+        self
+    }
+
+    /// How many turns one known caller may run at once; a message beyond that gets 429 (gRPC
+    /// RESOURCE_EXHAUSTED). Turns that wait for their caller do not count, nor do those that are
+    /// taken over after a crash. Callers whom no authenticator knows have no such limit, and
+    /// `Limits::max_concurrent_turns` holds for all together. Default: no limit.
+    pub fn max_turns_per_caller(mut self, turns: NonZeroUsize) -> Self {
+        self.settings.turns_per_caller = Some(turns.get());
         self
     }
 

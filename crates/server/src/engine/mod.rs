@@ -1,6 +1,7 @@
 //! Runs turns: one task of the runtime each, which no client's connection holds.
 
 mod keep;
+mod per_caller;
 mod run;
 mod running;
 
@@ -24,6 +25,7 @@ use crate::backend::Worker;
 use crate::scope::Scope;
 use crate::shared::Shared;
 use crate::turn::{Begin, Turn};
+use per_caller::{PerCaller, Place};
 use run::{Run, RunAgain, end};
 use running::Running;
 
@@ -54,6 +56,8 @@ pub(crate) struct Engine {
     shared: Arc<Shared>,
     cancel_grace: Duration,
     permits: Arc<Semaphore>,
+    /// Where callers have a limit of their own.
+    per_caller: Option<Arc<PerCaller>>,
     running: Arc<Running>,
     /// Fires when the server has waited long enough for its turns.
     stop: CancellationToken,
@@ -77,6 +81,8 @@ pub(crate) enum First {
 /// Room for one turn, taken before its task is created.
 pub(crate) struct Permit {
     _room: OwnedSemaphorePermit,
+    /// The caller's own, where callers have a limit.
+    _place: Option<Place>,
 }
 
 impl Engine {
@@ -86,6 +92,7 @@ impl Engine {
         execution: Execution,
         cancel_grace: Duration,
         upkeep_interval: Duration,
+        turns_per_caller: Option<usize>,
     ) -> Self {
         Self {
             upkeep_interval,
@@ -94,6 +101,7 @@ impl Engine {
             kept: AtomicBool::new(false),
             agent,
             cancel_grace,
+            per_caller: turns_per_caller.map(PerCaller::new),
             permits: Arc::new(Semaphore::new(shared.limits.max_concurrent_turns)),
             shared,
             running: Arc::default(),
@@ -114,7 +122,10 @@ impl Engine {
             return Err(A2aError::new(ErrorCode::Unavailable, message));
         }
         match Arc::clone(&self.permits).try_acquire_owned() {
-            Ok(room) => Ok(Permit { _room: room }),
+            Ok(room) => Ok(Permit {
+                _room: room,
+                _place: None,
+            }),
             Err(_) => Err(A2aError::new(
                 ErrorCode::Unavailable,
                 format!(
@@ -124,6 +135,26 @@ impl Engine {
                 ),
             )),
         }
+    }
+
+    /// Takes room for a turn that this caller asks for. Who is not known has no limit of its own:
+    /// everybody shares that scope.
+    pub(crate) fn admit_for(&self, scope: &Scope) -> Result<Permit, A2aError> {
+        let mut permit = self.admit()?;
+        if let (Some(callers), Some(_)) = (&self.per_caller, scope.principal()) {
+            let place = callers.take(scope);
+            permit._place = Some(place.ok_or_else(|| {
+                A2aError::new(
+                    ErrorCode::TooManyRequests,
+                    format!(
+                        "this caller runs as many turns as max_turns_per_caller allows, which is \
+                         {}; send the message again when one of them has ended",
+                        callers.most()
+                    ),
+                )
+            })?);
+        }
+        Ok(permit)
     }
 
     /// Runs a turn as a task of its own. With [`First::Here`] it runs up to its first wait before

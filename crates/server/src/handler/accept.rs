@@ -122,7 +122,7 @@ impl Handler {
             // It needs no room: nothing runs for it again.
             return self.answer_repeated(&scope, seen, reply).await;
         }
-        let permit = self.engine.admit()?;
+        let permit = self.engine.admit_for(&scope)?;
         let notifies = extras.push.is_some();
         let accepted = match request.message.task_id.clone() {
             Some(task_id) => self.follow_up(&scope, &task_id, request, extras).await?,
