@@ -49,6 +49,7 @@ pub(crate) fn ask(method: &str, uri: &str, body: &[u8]) -> Option<Answered> {
     let request = Request::builder()
         .method(method)
         .uri(uri)
+        .header("host", "localhost")
         .header("a2a-version", "1.0")
         .header("content-type", "application/json")
         .body(Body::from(body.to_vec()))
