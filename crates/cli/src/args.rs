@@ -256,6 +256,21 @@ pub(crate) struct AgentArgs {
     /// Let the agent's card name an interface on this origin too
     #[arg(long, value_name = "URL", action = ArgAction::Append, help_heading = "Connection")]
     pub(crate) trust_origin: Vec<String>,
+
+    /// The environment variable that has the bearer token to send; tokens do not belong on command lines
+    #[arg(long, value_name = "VARIABLE", help_heading = "Connection")]
+    pub(crate) bearer_env: Option<String>,
+
+    /// A header to send, such as X-API-Key, and the environment variable that has its value
+    #[arg(long, value_name = "HEADER=VARIABLE", value_parser = header_env, action = ArgAction::Append, help_heading = "Connection")]
+    pub(crate) header_env: Vec<(String, String)>,
+}
+
+fn header_env(argument: &str) -> Result<(String, String), String> {
+    let (header, variable) = argument
+        .split_once('=')
+        .ok_or("it has no =, give HEADER=VARIABLE, such as X-API-Key=AGENT_KEY")?;
+    Ok((header.to_owned(), variable.to_owned()))
 }
 
 impl AgentArgs {
@@ -271,6 +286,14 @@ impl AgentArgs {
         for origin in &self.trust_origin {
             command.push_str(" --trust-origin ");
             command.push_str(&shell_word(origin));
+        }
+        if let Some(variable) = &self.bearer_env {
+            command.push_str(" --bearer-env ");
+            command.push_str(&shell_word(variable));
+        }
+        for (header, variable) in &self.header_env {
+            command.push_str(" --header-env ");
+            command.push_str(&shell_word(&format!("{header}={variable}")));
         }
         if !rest.is_empty() {
             command.push(' ');

@@ -22,12 +22,28 @@ pub(crate) async fn connect(agent: &AgentArgs) -> Result<Client, CliError> {
     for origin in &agent.trust_origin {
         builder = builder.trust_origin(origin);
     }
+    if let Some(variable) = &agent.bearer_env {
+        builder = builder.bearer(secret(variable)?);
+    }
+    for (header, variable) in &agent.header_env {
+        builder = builder.api_key(header, secret(variable)?);
+    }
     builder.discover(&agent.url).await.map_err(|error| {
         // Only the card was asked for: whatever broke, the agent got nothing.
         if error.is_timeout() || error.is_disconnected() {
             return CliError::new(Exit::Connect, error.to_string()).with_next(reachable(agent));
         }
         failed(&error, agent)
+    })
+}
+
+/// The value of an environment variable.
+fn secret(variable: &str) -> Result<String, CliError> {
+    std::env::var(variable).map_err(|_| {
+        CliError::usage(format!(
+            "the environment variable {variable:?} is not set, or is no text"
+        ))
+        .with_next("set it to what the agent is to be sent, and export it")
     })
 }
 
@@ -48,6 +64,9 @@ pub(crate) fn failed(error: &ClientError, agent: &AgentArgs) -> CliError {
     } else if let Some(error) = error.protocol() {
         match error.code() {
             ErrorCode::TaskNotFound => agent.command("task list", ""),
+            ErrorCode::Unauthenticated => "say who you are, with --bearer-env VARIABLE or \
+                 --header-env HEADER=VARIABLE; the agent's card says which it takes"
+                .to_owned(),
             ErrorCode::UnsupportedOperation => {
                 format!("see what the agent can do: {}", agent.command("card", ""))
             }

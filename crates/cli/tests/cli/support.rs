@@ -21,6 +21,12 @@ pub(crate) async fn llamon(args: &[&str]) -> Ran {
     llamon_with(args, b"").await
 }
 
+/// Runs the command with environment variables.
+pub(crate) async fn llamon_in(env: &[(&str, &str)], args: &[&str]) -> Ran {
+    let running = Running::start_in(env, args);
+    blocking(move || running.end()).await
+}
+
 /// Runs the command with `input` as standard input.
 pub(crate) async fn llamon_with(args: &[&str], input: &[u8]) -> Ran {
     let mut running = Running::start(args);
@@ -43,10 +49,15 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(args: &[&str]) -> Self {
+        Self::start_in(&[], args)
+    }
+
+    fn start_in(env: &[(&str, &str)], args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_llamon"))
             .args(args)
             .env_remove("RUST_LOG")
             .env("NO_COLOR", "1")
+            .envs(env.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
