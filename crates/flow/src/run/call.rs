@@ -9,6 +9,7 @@ use llamon_core::Part;
 use llamon_core::a2a::{IDEMPOTENT_MESSAGES_URI, StreamEvent, Task, TaskRequest, TaskState};
 use llamon_core::delegation::Delegation;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
@@ -25,6 +26,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// How long a message is given to arrive whose sender died while it was on its way.
 pub(super) const ARRIVAL: Duration = Duration::from_secs(1);
+/// How long a task runs before it is stored which one it is: that of one which ends sooner is stored
+/// with its end. After a crash within this time it is looked for, as if it were not known.
+const SOON: Duration = Duration::from_millis(20);
 /// What a cancel of a remote task may take.
 const CANCEL_TIME: Duration = Duration::from_secs(10);
 
@@ -187,6 +191,8 @@ struct Running {
     /// How long a message that another process has sent may still be on its way.
     arrival: Duration,
     at: Where,
+    /// What is known of the task and is not stored yet, and when it will be.
+    unstored: Option<(Change, Instant)>,
 }
 
 impl Call {
@@ -211,7 +217,7 @@ impl Call {
 
     /// Makes the call, with as many attempts as it has. What becomes of an item's call is stored
     /// when this returns; the caller stores it for other calls, with what it makes ready.
-    pub(super) async fn make(mut self, begin: Begin) -> (CallId, End) {
+    pub(super) async fn make(mut self, begin: Begin) -> Made {
         if self.permit.is_none() {
             let places = Arc::clone(&self.shared.places);
             // It is never closed.
@@ -219,15 +225,29 @@ impl Call {
         }
         let id = self.id.clone();
         let (store, run) = (self.store.clone(), Arc::clone(&self.run));
-        let end = Running::new(self, &begin).run(begin).await;
-        let Some(change) = id.item.and_then(|_| ended(&id, &end)) else {
-            return (id, end);
-        };
-        match store.commit(&run, vec![change]).await {
-            Ok(()) => (id, end),
-            Err(error) => (id, End::Store(error.into())),
+        let mut running = Running::new(self, &begin);
+        let mut end = running.run(begin).await;
+        let task = running.unstored.map(|(change, _)| change);
+        if id.item.is_none() {
+            return Made { id, task, end };
         }
+        let changes: Vec<Change> = task.into_iter().chain(ended(&id, &end)).collect();
+        if !changes.is_empty()
+            && let Err(error) = store.commit(&run, changes).await
+        {
+            end = End::Store(error.into());
+        }
+        let task = None;
+        Made { id, task, end }
     }
+}
+
+/// A call that was made.
+pub(super) struct Made {
+    pub(super) id: CallId,
+    /// Which task it was, where that is still to be stored.
+    pub(super) task: Option<Change>,
+    pub(super) end: End,
 }
 
 /// What is stored of an end.
@@ -294,10 +314,11 @@ impl Running {
             answers,
             arrival,
             at,
+            unstored: None,
         }
     }
 
-    async fn run(mut self, begin: Begin) -> End {
+    async fn run(&mut self, begin: Begin) -> End {
         if let Begin::GiveUp { reason, .. } = begin {
             self.cancel_remote().await;
             return End::Failed(reason);
@@ -363,6 +384,7 @@ impl Running {
             stored: false,
             possibly_repeated,
         };
+        self.unstored = None;
     }
 
     async fn attempt(&mut self, answer: &mut Option<Vec<Part>>) -> Result<End, Trouble> {
@@ -528,7 +550,17 @@ impl Running {
         mut stream: EventStream,
         mut is_answer: bool,
     ) -> Result<End, Trouble> {
-        while let Some(event) = stream.next().await {
+        loop {
+            let due = self.unstored.as_ref().map(|(_, due)| *due);
+            let event = tokio::select! {
+                biased;
+                event = stream.next() => event,
+                () = at(due) => {
+                    self.store_task().await?;
+                    continue;
+                }
+            };
+            let Some(event) = event else { break };
             let event = event?;
             if std::mem::take(&mut is_answer) {
                 self.store_answered().await?;
@@ -553,6 +585,7 @@ impl Running {
     async fn follow(&mut self, client: &Client, id: &str) -> Result<End, Trouble> {
         let mut pause = PAUSE;
         loop {
+            self.store_task().await?;
             if client.card().capabilities.streaming
                 && let Ok(mut stream) = client.subscribe(id).await
             {
@@ -624,14 +657,19 @@ impl Running {
         let agent = self.call.agent.url();
         self.call.tasks.claim(agent, &task.id, &self.call.id)?;
         self.at = Where::Known(task.id.to_string());
-        if task.status.state.is_terminal() {
-            // Its end is stored next.
-            return Ok(());
-        }
         let change = Change::Sent {
             call: self.call.id.clone(),
             task_id: Some(task.id.to_string()),
             context_id: Some(task.context_id.to_string()),
+        };
+        self.unstored = Some((change, Instant::now() + SOON));
+        Ok(())
+    }
+
+    /// Stores which task it is, if that is known and not stored.
+    async fn store_task(&mut self) -> Result<(), Trouble> {
+        let Some((change, _)) = self.unstored.take() else {
+            return Ok(());
         };
         Ok(self.call.store.commit(&self.call.run, vec![change]).await?)
     }
@@ -735,6 +773,14 @@ fn knows_repeats(client: &Client) -> bool {
 fn with_parts(message: Outgoing, parts: &[Part]) -> Outgoing {
     let parts = parts.iter().cloned();
     parts.fold(message, Outgoing::with_part)
+}
+
+/// At that time, or never.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Half of the pause is by chance, so that calls that failed together do not come back together.

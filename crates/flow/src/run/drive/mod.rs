@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-use super::call::{Begin, End, Note, Tasks};
+use super::call::{Begin, Made, Note, Tasks};
 use super::error::RunError;
 use super::progress::Watch;
 use super::settings::Open;
@@ -44,7 +44,7 @@ pub(super) struct Drive<'r> {
     /// Steps that may have calls to begin.
     startable: VecDeque<usize>,
     asking: BTreeMap<(usize, usize), Asked>,
-    calls: JoinSet<(CallId, End)>,
+    calls: JoinSet<Made>,
     /// Calls that go on where another process left them.
     left: Vec<(CallId, Begin)>,
     tasks: Arc<Tasks>,

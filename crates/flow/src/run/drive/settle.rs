@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::{Asked, Drive, News};
 use crate::data::Answer;
-use crate::run::call::{End, ended};
+use crate::run::call::{End, Made, ended};
 use crate::run::error::RunError;
 use crate::run::state::{CallRun, StepRun, answer_of};
 use crate::store::{CallId, CallState, Change, StepState};
@@ -13,9 +13,9 @@ use crate::store::{CallId, CallState, Change, StepState};
 impl Drive<'_> {
     pub(super) fn take(
         &mut self,
-        joined: Result<(CallId, End), tokio::task::JoinError>,
+        joined: Result<Made, tokio::task::JoinError>,
     ) -> Result<(), RunError> {
-        let (id, end) =
+        let Made { id, task, end } =
             joined.map_err(|error| RunError::damaged(format!("a call broke: {error}")))?;
         let Some(index) = self.plan.step_index(&id.step) else {
             return Ok(());
@@ -25,6 +25,7 @@ impl Drive<'_> {
         }
         self.startable.push_back(index);
         if id.item.is_none() {
+            self.changes.extend(task);
             self.changes.extend(ended(&id, &end));
         }
         match end {
