@@ -110,7 +110,8 @@ impl<'r> Drive<'r> {
 
     pub(super) async fn run(mut self, stop: &CancellationToken) -> Result<Stand, RunError> {
         let mut wished = self.runner.store.wished();
-        let mut poll = tokio::time::interval(self.runner.shared.settings.poll);
+        let poll = self.runner.shared.settings.poll;
+        let mut poll = tokio::time::interval_at(Instant::now() + poll, poll);
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // What was wished before this process had the run.
         self.grant_wishes().await?;
