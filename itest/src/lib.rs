@@ -16,6 +16,7 @@ pub mod grpc;
 pub mod hooked;
 pub mod hooks;
 pub mod http;
+pub mod log;
 pub mod mask;
 pub mod matrix;
 pub mod outcome;

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -25,10 +24,10 @@ use llamon_flow::run::{Runner, RunnerSettings, Stand};
 use llamon_flow::store::{RunState, RunStore};
 use llamon_itest::agents::{Running, card, start, until};
 use llamon_itest::call::{Caller, Transcript};
+use llamon_itest::log::Log;
 use llamon_itest::receiver::{self, Receiver};
 use llamon_itest::say::Say;
 use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::fmt::MakeWriter;
 
 /// What callers show, and what they must not.
 const CALLER_KEY: &str = "canary-of-a-caller";
@@ -76,34 +75,6 @@ const SECRETS: &[(&str, &[Place])] = &[
     (AGENT_ERROR, &[Place::Log]),
     (AGENT_PANIC, &[Place::Log, Place::Panics]),
 ];
-
-#[derive(Clone, Default)]
-struct Bytes(Arc<Mutex<Vec<u8>>>);
-
-impl Bytes {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().expect("a lock")).into_owned()
-    }
-}
-
-impl Write for Bytes {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("a lock").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Bytes {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
 
 /// Knows whoever has the key that it holds.
 struct Key {
@@ -311,10 +282,11 @@ fn bytes_of_files(folder: &Path) -> String {
 
 #[tokio::test]
 async fn no_secret_is_found_anywhere_but_in_its_own_column() {
-    let (log, panics) = (Bytes::default(), Bytes::default());
+    let (log, panics) = (Log::default(), Log::default());
+    let writer = log.clone();
     tracing_subscriber::fmt()
         .with_max_level(LevelFilter::TRACE)
-        .with_writer(log.clone())
+        .with_writer(move || writer.clone())
         .init();
     let printed = panics.clone();
     std::panic::set_hook(Box::new(move |panic| {

@@ -1,39 +1,15 @@
 //! Nothing that a receiver is given in confidence is logged, whatever happens and however much is
 //! logged. On its own, because the log is the process's.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use llamon_agent::server::{AgentError, PushNotifications, Turn, create_server};
 use llamon_itest::agents::{card, start};
 use llamon_itest::hooks::Hook;
+use llamon_itest::log::Log;
 use llamon_itest::receiver::{Answer, Receiver};
 use llamon_itest::say::Say;
 use llamon_itest::wire::peers;
-use tracing_subscriber::fmt::MakeWriter;
-
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("a lock").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
 
 async fn agent(turn: Turn) -> Result<String, AgentError> {
     Ok(turn.query().to_owned())
@@ -42,9 +18,10 @@ async fn agent(turn: Turn) -> Result<String, AgentError> {
 #[tokio::test]
 async fn no_secret_is_logged() {
     let log = Log::default();
+    let writer = log.clone();
     tracing_subscriber::fmt()
         .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
-        .with_writer(log.clone())
+        .with_writer(move || writer.clone())
         .init();
     let answering = |answer: Answer| Receiver::answering(move |_, _| answer.clone());
     let receivers = [
@@ -90,15 +67,13 @@ async fn no_secret_is_logged() {
             assert!(!refused.body.contains("s3cret"), "{refused:?}");
         }
     }
-    let log = log.0;
-    let text = || String::from_utf8(log.lock().unwrap().clone()).unwrap();
     // Five that cannot be reached, or answer wrongly, in two bindings.
     llamon_itest::agents::until(|| async {
-        (text().matches("is given up").count() >= 12).then_some(())
+        (log.text().matches("is given up").count() >= 12).then_some(())
     })
     .await;
     server.stop().await.unwrap();
-    let text = text();
+    let text = log.text();
     let lines: Vec<&str> = text
         .lines()
         .filter(|line| line.contains("s3cret"))

@@ -1,15 +1,15 @@
 //! Where the policy does not apply (data-flow.md, section 4): kinds of agents, each under both
 //! policies, with upstream and without, on both bindings, blocking and streaming.
 
-use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use llamon_agent::contracts::{InputContract, InputContracts};
 use llamon_agent::prelude::*;
 use llamon_agent::server::{Provenance, ServerBuilder};
 use llamon_agent::testing::TestServer;
 use llamon_itest::agents::{card, parts, start};
+use llamon_itest::log::Log;
 use llamon_itest::matrix::{everywhere, fold, streaming};
 use llamon_itest::outcome::{Content, Outcome};
 use llamon_itest::raw::Raw;
@@ -410,27 +410,6 @@ fn stamped_adapter(drafts: &[&str], end: End) -> Starting {
 }
 
 // === warnings ===
-
-/// A log that a test reads.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    fn text(&self) -> String {
-        let bytes = self.0.lock().expect("a lock").clone();
-        String::from_utf8(bytes).expect("a log of UTF-8")
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("a lock").write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// What is logged while a server of the kind starts and answers.
 async fn logged(kind: Kind, policy: &str) -> String {

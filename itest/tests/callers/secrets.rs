@@ -1,13 +1,11 @@
 //! What is shown of things with secrets in them: never the secrets.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use llamon_agent::server::auth::{AnyOf, ApiKey, ApiKeys, Identity, JwtAlgorithm};
 use llamon_itest::http::{Request, send};
+use llamon_itest::log::Log;
 use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::issuer::{Answer, Place, Signer, claims, key_set, tokens};
 use crate::tokens::server;
@@ -37,35 +35,14 @@ fn debug_shows_no_secret() {
     }
 }
 
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("a lock").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
-
 /// All of it runs on this test's thread, whose log is looked at.
 #[tokio::test]
 async fn neither_logs_nor_answers_have_what_a_caller_showed() {
     let log = Log::default();
+    let writer = log.clone();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(LevelFilter::TRACE)
-        .with_writer(log.clone())
+        .with_writer(move || writer.clone())
         .finish();
     let _logging = tracing::subscriber::set_default(subscriber);
 
@@ -124,7 +101,7 @@ async fn neither_logs_nor_answers_have_what_a_caller_showed() {
             said.push_str(&format!("{:?}{}", response.headers, response.body));
         }
     }
-    let logged = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let logged = log.text();
     assert!(
         logged.contains("the API keys stay as they were before"),
         "{logged}"
