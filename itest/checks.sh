@@ -16,6 +16,19 @@ fail() {
     exit 1
 }
 
+# Waits for the line READY URL in a server's log and sets URL: NAME PID LOG SECONDS
+await_ready() {
+    local name="$1" pid="$2" log="$3" seconds="$4"
+    URL=""
+    for _ in $(seq $((seconds * 10))); do
+        URL="$(sed -n 's/^READY \(http:[^[:space:]]*\).*/\1/p' "$log" | sed -n 1p)"
+        [[ -z "$URL" ]] || return 0
+        kill -0 "$pid" 2>/dev/null || fail "$name ended at once: $(cat "$log")"
+        sleep 0.1
+    done
+    fail "$name printed no READY line within $seconds s: $(cat "$log")"
+}
+
 apt_install() {
     command -v apt-get >/dev/null || return 1
     local as_root=()

@@ -36,14 +36,7 @@ start_agent() {
     : >"$log"
     "$TARGET/debug/interop-agent" "${AGENT_ARGUMENTS[@]}" </dev/null >"$log" 2>&1 &
     AGENT=$!
-    URL=""
-    for _ in $(seq 200); do
-        URL="$(sed -n 's/^READY \(http:[^[:space:]]*\).*/\1/p' "$log" | sed -n 1p)"
-        [[ -z "$URL" ]] || return 0
-        kill -0 "$AGENT" 2>/dev/null || fail "interop-agent ended at once: $(cat "$log")"
-        sleep 0.1
-    done
-    fail "interop-agent printed no READY line within 20 s: $(cat "$log")"
+    await_ready interop-agent "$AGENT" "$log" 20
 }
 
 # No proxy between us and loopback; no byte code beside the source.

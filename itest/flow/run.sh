@@ -43,14 +43,7 @@ peer() {
     : >"$log"
     env NO_PROXY=127.0.0.1 no_proxy=127.0.0.1 PYTHONDONTWRITEBYTECODE=1 "$@" </dev/null >"$log" 2>&1 &
     PEERS+=($!)
-    URL=""
-    for _ in $(seq 300); do
-        URL="$(sed -n 's/^READY \(http:[^[:space:]]*\).*/\1/p' "$log" | sed -n 1p)"
-        [[ -z "$URL" ]] || return 0
-        kill -0 "${PEERS[-1]}" 2>/dev/null || fail "the $name agent ended at once: $(cat "$log")"
-        sleep 0.1
-    done
-    fail "the $name agent printed no READY line within 30 s: $(cat "$log")"
+    await_ready "the $name agent" "${PEERS[-1]}" "$log" 30
 }
 
 # Runs llamon with a store and expects an exit code: CODE FILE ARGUMENT...
